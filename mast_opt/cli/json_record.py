@@ -182,7 +182,7 @@ def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None)
         **_attributes(answer, "kind", "complete", "moved"),
         "periods": [
             {
-                **_attributes(one, "name", "prepares", "moved"),
+                **_attributes(one, "name", "begins_day", "prepares", "moved"),
                 **{
                     key: value
                     for key, value in solution_keys(one.solution).items()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise, product
+from math import prod
+from pathlib import Path
+
 import pytest
 
 import mast_opt
@@ -69,7 +73,59 @@ def later() -> tuple[mast_opt.Scenario, ...]:
 def test_a_period_that_comes_too_soon_is_named() -> None:
     answer = mast_opt.buy_in_time(growing(), quarters(first=2.0), solver="highs", threads=1)
     assert (answer.status, answer.periods) == (Status.INFEASIBLE, ())
-    assert answer.message == "the target is out of reach, even with everything that may be bought by q1"
+    assert answer.message == (
+        "the target is out of reach, even with everything that may be bought by q1, which begins on day 0; "
+        "2 of 2 candidates come later, after 20 days or more; no target below 1.600 is in reach then"
+    )
+
+
+def test_a_period_begins_on_the_day_that_it_states(tmp_path: Path) -> None:
+    """Copies may take a day; the quarter begins on day 60, early enough for candidates of 20 days, but not of 70."""
+    file = tmp_path / "periods.toml"
+    file.write_text('[[period]]\nname = "busy"\nbegins_day = 60\ngrow_demand = { all = 1.5 }\n')
+    answer = mast_opt.buy_in_time(growing(), mast_opt.read_periods(file), solver="highs", threads=1)
+    assert answer.status is Status.OPTIMAL
+    assert [row[:2] for row in order_date_sections(answer)[0].rows] == [(40, 60)]
+    late = mast_opt.buy_in_time(growing(lead_days=70), mast_opt.read_periods(file), solver="highs", threads=1)
+    assert late.status is Status.INFEASIBLE
+    assert "begins on day 60; 2 of 2 candidates come later, after 70 days" in late.message
+    planned = mast_opt.plan_periods(growing(), mast_opt.read_periods(file), solver="highs", threads=1)
+    assert [one.begins_day for one in planned.periods] == [60]
+
+
+def test_a_period_waits_for_the_copies_of_those_before() -> None:
+    soon = (*quarters()[:1], mast_opt.Scenario("q2", {"grow_demand": {"all": 1.1}}, begins_day=20))
+    with pytest.raises(mast_opt.UsageError, match="q2 begins on day 20, but the copies of those before may take until"):
+        mast_opt.buy_in_time(growing(), soon, solver="highs")
+    with pytest.raises(mast_opt.UsageError, match="q2 begins on day 20"):
+        mast_opt.plan_periods(growing(), soon, solver="highs")
+
+
+@pytest.mark.parametrize("value", ["-1", "1.5", "true", '"soon"'])
+def test_a_day_is_a_whole_number(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "periods.toml"
+    file.write_text(f'[[period]]\nname = "q"\nbegins_day = {value}\n')
+    with pytest.raises(mast_opt.InputError, match=r"begins_day is .*; expected a whole number of days from today"):
+        mast_opt.read_periods(file)
+
+
+@pytest.mark.parametrize("factors", [(1.0, 1.5, 1.5), (1.2, 1.2, 1.2), (1.0, 1.0, 2.5)])
+def test_the_cheapest_steps_and_their_days_by_trying_all(factors: tuple[float, ...]) -> None:
+    """Every set of steps of a tiny company, period by period: the cheapest, of these the least in the earlier ones."""
+    steps = [(four, eight) for four in range(5) for eight in range(3)]
+    scenarios = [
+        mast_opt.Scenario(f"q{at}", {"days": 30, "grow_demand": {"all": factor}}) for at, factor in enumerate(factors)
+    ]
+    asked = [8 * prod(factors[: at + 1]) for at in range(3)]
+    ways = []
+    for way in product([(0, 0)], steps, steps):
+        grows = all(one <= other for a, b in pairwise(way) for one, other in zip(a, b, strict=True))
+        if grows and all(10 + 4 * a + 8 * b >= gpus - 1e-9 for (a, b), gpus in zip(way, asked, strict=True)):
+            usd = [100 * a + 180 * b for a, b in way]
+            ways.append((usd[-1], sum(usd[:-1])))
+    answer = mast_opt.buy_in_time(growing(), scenarios, solver="highs", threads=1)
+    spent = list(accumulate(float(sum(row.usd for row in one.bought)) for one in answer.periods))
+    assert (spent[-1], sum(spent[:-1])) == min(ways)
 
 
 def test_a_heuristic_goes_from_period_to_period() -> None:

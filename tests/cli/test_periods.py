@@ -25,7 +25,7 @@ def test_plans_of_each_period(tmp_path: Path, call: Call) -> None:
     record = call("periods", book, "--periods", file, "--json").record
     assert record["complete"]
     assert [one["name"] for one in record["periods"]] == ["q1", "q2"]
-    assert (tmp_path / "p.csv").read_text().splitlines()[1].startswith("q1,OPTIMAL,")
+    assert (tmp_path / "p.csv").read_text().splitlines()[1].startswith("q1,0,OPTIMAL,")
 
 
 def test_a_period_without_a_plan(tmp_path: Path, call: Call) -> None:

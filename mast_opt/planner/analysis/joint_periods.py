@@ -14,7 +14,7 @@ from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import AGREEMENT, SolveResult, Status, relative_gap
 from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.periods import Period, Periods, total_objective
-from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, happened
+from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated, happened
 from mast_opt.planner.analysis.two_stage import Extensive, extensive, stated
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
@@ -81,7 +81,8 @@ def plan_periods_jointly(
         raise UsageError(f"{kind.name} has no program of several periods")
     check_scenarios(kind, periods)
     exact = exact_solver(kind, solver)
-    instances = _instances(kind, problem, periods)
+    every = tuple(dated(kind, problem, periods, rolling.days))
+    instances: list[Any] = [instance for _, instance, _ in every]
     reason = rolling.joint.refusal(instances, [key for one in periods for key in one.changes])
     if reason:
         raise UsageError(f"periods are not planned together with {reason}; leave out --joint, or that")
@@ -94,19 +95,8 @@ def plan_periods_jointly(
         else program.encoded([one.solution.plan for one in start.periods]),
     )
     result = backends.get(exact).solve(program.mip, params)
-    found = (
-        () if result.x is None else _verified(kind, hooks, rolling, problem, periods, program.plans(result.x), exact)
-    )
+    found = () if result.x is None else _verified(kind, hooks, rolling, problem, every, program.plans(result.x), exact)
     return _answer(found, result, len(instances))
-
-
-def _instances(kind: Kind[Any, Any], problem: Problem[Any], periods: Sequence[Scenario]) -> list[Any]:
-    """The instance of each period, all with today's present state."""
-    found, now = [], problem
-    for period in periods:
-        now = happened(kind, now, period)
-        found.append(now)
-    return found
 
 
 class _Program:
@@ -153,14 +143,14 @@ def _verified(
     hooks: AnalysisHooks,
     rolling: Rolling,
     problem: Problem[Any],
-    periods: Sequence[Scenario],
+    periods: Sequence[tuple[Scenario, Any, int]],
     plans: Sequence[Any],
     solver: str,
 ) -> tuple[Period[Any], ...]:
     """The periods with their plans, each with the plan before as its present state."""
     found: list[Period[Any]] = []
     now: Any = problem
-    for scenario, plan in zip(periods, plans, strict=True):
+    for (scenario, _, day), plan in zip(periods, plans, strict=True):
         instance = happened(kind, now, scenario)
         own = hooks.adapted(instance, plan)
         verdict = kind.verification.verify(instance, own)
@@ -184,7 +174,7 @@ def _verified(
         )
         before = rolling.today(instance)
         moved = {} if before is None else hooks.moved(instance, instance, before, own)
-        found.append(Period(scenario.name, instance, solution, moved))
+        found.append(Period(scenario.name, instance, solution, moved, day))
         now = rolling.carried(instance, own)
     return tuple(found)
 

@@ -9,7 +9,7 @@ from mast_opt.core.arguments import a, a_text, checked, each
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of
 from mast_opt.planner.analysis.common import asked, solve_from
-from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, happened
+from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated, happened
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
@@ -29,6 +29,8 @@ class Period(Generic[PlanT]):
     solution: Solution[PlanT]
     moved: Mapping[str, float]
     """Amounts that move from the plan before (or from today), by unit; empty where one of them is not known."""
+    begins_day: int = 0
+    """Day on which the period begins; day 0 is today."""
     prepares: bool = False
     """Whether this plan was made again, so that the next period has one."""
 
@@ -96,8 +98,8 @@ def plan_periods(
     check_scenarios(kind, periods)
     run = _Run(kind, hooks, hooks.rolling, solver, limits)
     rehearse(kind, needed(kind, solver, problem), run.cancel)
-    for period in periods:
-        run.step(happened(kind, run.now(problem), period), period)
+    for period, _, day in tuple(dated(kind, problem, periods, hooks.rolling.days)):
+        run.step(happened(kind, run.now(problem), period), period, day)
         if run.done[-1].solution.plan is None or run.cancel.is_set():
             break
     return Periods(kind.name, tuple(run.done), len(periods))
@@ -119,7 +121,7 @@ class _Run:
         last = self.done[-1] if self.done else None
         return problem if last is None else self.rolling.carried(last.instance, last.solution.plan)
 
-    def step(self, instance: Problem[Any], period: Scenario) -> None:
+    def step(self, instance: Problem[Any], period: Scenario, day: int) -> None:
         """Plan one more period; prepare it in the one before where it has no plan otherwise."""
         found = self._planned(instance)
         if found.plan is None and self.done and not self.cancel.is_set():
@@ -128,7 +130,7 @@ class _Run:
                 self.done[-1] = earlier
                 instance = happened(self.kind, self.now(instance), period)
                 found = self._planned(instance)
-        self.done.append(Period(period.name, instance, found, self._moved(instance, found)))
+        self.done.append(Period(period.name, instance, found, self._moved(instance, found), day))
 
     def _planned(self, instance: Problem[Any]) -> Solution[Any]:
         """Solution of a period's instance, which begins with the plan of the period before."""

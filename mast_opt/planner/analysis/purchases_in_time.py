@@ -24,7 +24,7 @@ from mast_opt.planner.analysis.purchase_question import (
     positive,
 )
 from mast_opt.planner.analysis.purchases import by_heuristic, tried_with
-from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, happened
+from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated
 from mast_opt.planner.analysis.two_stage import extensive
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
@@ -35,6 +35,9 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip, frozen
 from mast_opt.problems.mip.transforms import Extension, extended
 from mast_opt.problems.registry import SolverName
+
+LEAST_STEP = Fraction(1, 2000)
+"""Relative precision of the least target that is in reach."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +96,14 @@ def buy_in_time(
         UsageError: nothing is offered, or a period or an argument cannot be honoured.
     """
     kind, hooks = asked(problem)
-    if hooks.expansion is None:
+    if hooks.expansion is None or hooks.rolling is None:
         raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
     check_scenarios(kind, periods)
     ratio, chosen, given = positive("target", target), params_given(params), params_of(limits)
     rehearse(kind, needed(kind, solver, problem), given.cancel)
-    day, now, questions, days = Fraction(0), problem, [], []
-    for period in periods:
-        now = happened(kind, now, period)
-        days.append(int(day))
-        questions.append(Question(kind, hooks.expansion, now, ratio, tier, None, int(day), chosen))
-        day += hooks.expansion.days(now)
+    every = tuple(dated(kind, problem, periods, hooks.rolling.days))
+    days = [day for *_, day in every]
+    questions = [Question(kind, hooks.expansion, now, ratio, tier, None, day, chosen) for _, now, day in every]
     if solver in kind.solvers.heuristics:
         return _in_turn(questions, periods, days, solver, given)
     helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
@@ -126,7 +126,7 @@ def _together(
         last = _priced(mip, buy[-1:], price)
         result = backend.solve(last, replace(params, time_limit_s=clock.budget_s(0.5)))
         if result.status.is_infeasible:
-            return PurchasesInTime(kind, Status.INFEASIBLE, message=_out_of_reach(questions, periods))
+            return PurchasesInTime(kind, Status.INFEASIBLE, message=_out_of_reach(questions, periods, days))
         bound = max(bound, result.bound or 0.0)
         if result.x is None:
             break
@@ -210,12 +210,28 @@ def _answer(
     return PurchasesInTime(questions[0].kind.name, status, tuple(found), usd, min(bound, float(usd)), words)
 
 
-def _out_of_reach(questions: list[Question], periods: Sequence[Scenario]) -> str:
-    """Reason why purchases cannot reach the target, with the first period in which everything that can be there by then
-    is too little.
+def _out_of_reach(questions: list[Question], periods: Sequence[Scenario], days: list[int]) -> str:
+    """Reason why purchases cannot reach the target: the first period in which everything that can be there by then is
+    too little, what comes later, and the least ratio that this leaves.
     """
-    for q, period in zip(questions, periods, strict=True):
-        small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
-        if backends.get("highs").solve(small.mip, SolveParams()).status.is_infeasible:
-            return f"{OUT_OF_REACH} by {period.name}"
+    for q, period, day in zip(questions, periods, days, strict=True):
+        if not _too_little(q, q.ratio):
+            continue
+        words = f"{OUT_OF_REACH} by {period.name}, which begins on day {day}"
+        late = [one.lead_days for one in q.offers if one.lead_days > day]
+        if late:
+            words += f"; {len(late)} of {len(q.offers)} candidates come later, after {min(late)} days or more"
+        if _too_little(q, 64 * q.ratio):
+            return words
+        low, high = q.ratio, 64 * q.ratio
+        while high - low > LEAST_STEP * low:
+            middle = (low + high) / 2
+            low, high = (middle, high) if _too_little(q, middle) else (low, middle)
+        return f"{words}; no target below {float(low):.3f} is in reach then"
     return f"{OUT_OF_REACH} in time"
+
+
+def _too_little(q: Question, ratio: Fraction) -> bool:
+    """Whether everything that can be bought in time is proven to be too little for a ratio."""
+    small = q.hooks.relaxation(q.problem, q.most_steps, ratio, q.tier)
+    return backends.get("highs").solve(small.mip, SolveParams()).status.is_infeasible

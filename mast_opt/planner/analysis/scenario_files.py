@@ -1,13 +1,14 @@
 """Scenario files in TOML: what may happen to an instance."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.arguments import a_number, a_path, a_text, anything, checked, mapping_of, refuse
+from mast_opt.core.arguments import a_number, a_path, a_text, a_whole, anything, checked, mapping_of, optional, refuse
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.wording import UNSAFE, did_you_mean, shown
@@ -30,6 +31,8 @@ class Scenario:
     """Key → value, in the order in which they are made; the keys are those of the kind."""
     weight: float = 1.0
     """Weight in the average of a robust plan."""
+    begins_day: int | None = None
+    """Day on which a period begins, today being day 0; None: when the copies of those before may be over."""
 
     def __post_init__(self) -> None:
         a_text("name", self.name)
@@ -37,6 +40,7 @@ class Scenario:
             raise refuse("name", self.name, "a name that is not empty")
         mapping_of(anything)("changes", self.changes)
         a_number("weight", self.weight)
+        optional(a_whole(0))("begins_day", self.begins_day)
 
 
 @checked(path=a_path)
@@ -78,8 +82,13 @@ def _read(path: str | PathLike[str], noun: str) -> tuple[Scenario, ...]:
             raise InputError(f"{path}, {noun} {number}: name is '{shown(name)}'; expected {expected}")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
             raise InputError(f"{path}, {noun} {name}: weight is {_brief(weight)}; expected a number of at least 0")
-        changes = {key: value for key, value in table.items() if key not in _SETTINGS}
-        scenarios.append(Scenario(name, changes, float(weight)))
+        settings = (*_SETTINGS, "begins_day") if noun == "period" else _SETTINGS
+        changes = {key: value for key, value in table.items() if key not in settings}
+        begins = table["begins_day"] if "begins_day" in table and noun == "period" else None
+        if begins is not None and (isinstance(begins, bool) or not isinstance(begins, int) or begins < 0):
+            expected = "a whole number of days from today, at least 0"
+            raise InputError(f"{path}, period {name}: begins_day is {_brief(begins)}; expected {expected}")
+        scenarios.append(Scenario(name, changes, float(weight), begins))
     return tuple(scenarios)
 
 
@@ -107,7 +116,7 @@ def check_scenarios(kind: Kind[Any, Any], scenarios: Sequence[Scenario]) -> None
         if unknown:
             known_keys = did_you_mean(unknown[0], known) or f"; expected some of: {', '.join(known)}"
             raise UsageError(f"scenario {scenario.name}: unknown key {unknown[0]!r}{known_keys}")
-        if not scenario.changes:
+        if not scenario.changes and scenario.begins_day is None:
             raise UsageError(f"scenario {scenario.name} changes nothing; expected some of: {', '.join(known)}")
 
 
@@ -160,3 +169,22 @@ def happened(kind: Kind[ProblemT, Any], problem: ProblemT, scenario: Scenario) -
         except UsageError as error:
             raise UsageError(f"scenario {scenario.name}: {error}") from error
     return problem
+
+
+def dated(
+    kind: Kind[ProblemT, Any], problem: ProblemT, periods: Sequence[Scenario], days: Callable[[ProblemT], Fraction]
+) -> Iterator[tuple[Scenario, ProblemT, int]]:
+    """(period, the instance with its changes and those before, the day on which it begins) in turn.
+
+    Raises:
+        UsageError: a period begins before the copies of those before may be over.
+    """
+    over = Fraction(0)
+    for period in periods:
+        problem = happened(kind, problem, period)
+        begins = int(over) if period.begins_day is None else period.begins_day
+        if begins < int(over):
+            late = f"the copies of those before may take until day {int(over)}; state fewer 'days' there"
+            raise UsageError(f"period {period.name} begins on day {begins}, but {late}")
+        yield period, problem, begins
+        over = max(over, Fraction(begins)) + days(problem)

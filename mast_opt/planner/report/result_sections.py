@@ -314,10 +314,14 @@ def period_sections(answer: Periods[Any]) -> tuple[Section, ...]:
     metrics = list(dict.fromkeys(name for found in verdicts if found is not None for name in found.metrics))
     heads = (
         Head("period"),
+        Head("begins on day", Form.COUNT),
         *PROOF,
         *Form.AMOUNT.heads(*units),
     )
-    rows = tuple((one.name, *_proof(one.solution), *(one.moved.get(unit) for unit in units)) for one in answer.periods)
+    rows = tuple(
+        (one.name, one.begins_day, *_proof(one.solution), *(one.moved.get(unit) for unit in units))
+        for one in answer.periods
+    )
     figures = tuple(
         (name, *(None if found is None else found.metrics.get(name) for found in verdicts)) for name in metrics
     )

@@ -68,6 +68,8 @@ class Rolling:
     """(problem, plan of the next period) → the problem that has to have ready what takes time to make."""
     today: Callable[[Any], Any | None]
     """The present state as a plan; None where it is not known."""
+    days: Callable[[Any], Fraction]
+    """Problem → days that its copies may take."""
     joint: JointProgram | None = None
     """None where periods are only planned one after another."""
 
@@ -369,8 +371,6 @@ class Expansion:
     """(problem, plan, tier) → the worst ratio, exactly."""
     served: Callable[[Any], Any]
     """The problem in which no work may be refused."""
-    days: Callable[[Any], Fraction]
-    """Problem → days that it plans for."""
     next_steps: Callable[[Any, Any, Steps, Steps, Fraction, int], Steps | None]
     """(problem, plan, steps, most steps, ratio, tier) → more steps where the plan is over; None where none are left."""
     stressed: Callable[[Any, Fraction, int, float], Any]

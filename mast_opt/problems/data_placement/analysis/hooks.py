@@ -106,5 +106,7 @@ QUESTIONS = AnalysisHooks(
     risk=risk,
     expansion=EXPANSION,
     change_groups=change_groups,
-    rolling=Rolling(scenarios.carried, scenarios.unhurried, scenarios.with_replicas, today, JOINT),
+    rolling=Rolling(
+        scenarios.carried, scenarios.unhurried, scenarios.with_replicas, today, lambda problem: problem.days, JOINT
+    ),
 )

@@ -97,7 +97,6 @@ EXPANSION = Expansion(
     within=within_target,
     worst=worst_ratio,
     served=lambda problem: replace(problem, may_refuse=False),
-    days=lambda problem: problem.days,
     next_steps=next_steps,
     stressed=stressed,
 )

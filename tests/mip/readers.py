@@ -6,6 +6,7 @@ there, and that the reader itself makes nothing a constant, shows in the ``Progr
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ import swiglpk as glp
 from ortools.linear_solver.python import model_builder
 from scipy.sparse import csc_array, csr_array
 
+from mast_opt.problems import backends
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.mip.export import lp, mps
 from mast_opt.problems.mip.export.names import readable_names
@@ -63,10 +65,10 @@ def limited(program: Program) -> Program:
     return replace(program, rows=rows, entries=entries)
 
 
-def by_highs(path: Path) -> Program:
+def by_highs(path: Path, worst: highspy.HighsStatus = highspy.HighsStatus.kOk) -> Program:
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    assert solver.readModel(str(path)) == highspy.HighsStatus.kOk
+    assert solver.readModel(str(path)) in (highspy.HighsStatus.kOk, worst)
     model = solver.getLp()
     parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
     shape = (model.num_row_, model.num_col_)
@@ -109,6 +111,14 @@ def by_scip(path: Path) -> Program:
         entries += [(at, columns[name][0], value) for name, value in model.getValsLinear(row).items()]
     table = [(name, *column[1:]) for name, column in columns.items()]
     return _program(rows, table, entries, model.getObjoffset())
+
+
+def by_cbc(path: Path) -> Program:
+    """CBC cannot be asked what it has read, but it writes it again, and HiGHS reads that, warning of limits at 1e30."""
+    cbc = backends.get("cbc")._path()  # type: ignore[attr-defined]
+    command = [cbc, path.name, "-presolve", "off", "-export", "again.mps", "-quit"]
+    subprocess.run(command, cwd=path.parent, check=True, capture_output=True)
+    return by_highs(path.parent / "again.mps", highspy.HighsStatus.kWarning)
 
 
 def by_ortools(path: Path) -> Program:
@@ -248,10 +258,13 @@ def by_xpress(path: Path) -> Program:
     )
 
 
+REWRITING = frozenset({"cbc"})
+"""Readers that are asked by way of a file which they write."""
 OPEN_READERS: Mapping[str, Callable[[Path], Program]] = {
     "highs": by_highs,
     "glpk": by_glpk,
     "scip": by_scip,
+    "cbc": by_cbc,
     "ortools": by_ortools,
 }
 COMMERCIAL: Mapping[str, tuple[str, Callable[[Path], Program]]] = {

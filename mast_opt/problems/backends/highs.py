@@ -32,8 +32,8 @@ TOLERANCE = 1e-9
 """Tolerance of rows and integers in a MIP; options may set another. At its default of 1e-6, HiGHS 1.16 rounds
 continuous columns down by all of it, and at 1e-7 its presolve calls 2e9 optimal where 1e6 is possible."""
 MANY_COLUMNS = 10_000
-"""Columns above which interior point solves the first relaxation of a MIP: on 34,000 columns (``cloud-regions``) the
-simplex method of 1.16 had no bound after a minute."""
+"""Columns above which interior point solves the first relaxation of a MIP: on 34,000 columns (``cloud-regions``) it
+takes 9 s where the simplex method takes 15."""
 WRONG_VERSIONS = {
     "1.13.0": "presolve loses the optimum of small programs",
     "1.13.1": "presolve loses the optimum of small programs",

@@ -7,7 +7,7 @@ Whatever changes (work, a quota, the tree), the rights of jobs that run change w
 
 import bisect
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -320,7 +320,47 @@ class Ledger:
         count, as it is beyond the quota before the job is."""
         if self.short(tenant, tier, amounts) <= 0:
             return Right.WITHIN
-        return Right.BORROWED if _fits(amounts, self.free(tenant)) else Right.OVER
+        return Right.BORROWED if self.may_hold(tenant, amounts) else Right.OVER
+
+    def may_hold(self, tenant: str, amounts: Amounts) -> bool:
+        """Whether a tenant and the groups above it may hold these amounts in addition, borrowed ones included."""
+        return _fits(amounts, self.free(tenant))
+
+    def displaced(
+        self, tenant: str, tier: int, amounts: Amounts, may_stop: Callable[[str], bool] = lambda name: True
+    ) -> tuple[str, ...] | None:
+        """The jobs beyond quotas that have to stop before one more job of a tenant may hold these amounts, as in Kueue:
+        those of other tenants, then less important ones of its own, of each the least important and newest first; none
+        that need not stop after all. None where that does not suffice.
+        """
+        if self._tree is None or self.may_hold(tenant, amounts):
+            return ()
+        tree, stopped = self._tree, list[str]()
+        root = [tenant, *tree.path(tenant)][-1]
+        others = [one for one in self._accounts if [one, *tree.path(one)][-1] == root]
+        held = {name: self._held[name] for one in others for name in self._accounts[one].beyond if may_stop(name)}
+        rank = {
+            name: (one.tenant == tenant, -one.tier, -one.number, name)
+            for name, one in held.items()
+            if one.tenant != tenant or one.tier > tier
+        }
+        self.is_sound = False
+        for name in sorted(rank, key=rank.__getitem__):
+            self._count(held[name], -1)
+            stopped.append(name)
+            if self.may_hold(tenant, amounts):
+                break
+        enough = self.may_hold(tenant, amounts)
+        for name in stopped[-2::-1]:
+            self._count(held[name], 1)
+            if self.may_hold(tenant, amounts):
+                stopped.remove(name)
+            else:
+                self._count(held[name], -1)
+        for name in stopped:
+            self._count(held[name], 1)
+        self.is_sound = True
+        return tuple(stopped) if enough else None
 
     def short(self, tenant: str, tier: int, amounts: Amounts) -> int:
         """Amount that the quotas of a tenant lack to cover one more job, of the type where it is most."""

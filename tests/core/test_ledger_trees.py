@@ -108,6 +108,41 @@ def history(seed: int, steps: int) -> set[Right]:
     return seen
 
 
+def stops(seed: int, steps: int) -> int:
+    """Start jobs at random, with the stops that this takes, while quotas stay: no node of the tree ever uses more than
+    it owns and may borrow, and no stop is superfluous. Returns the number of stops.
+    """
+    rng = np.random.default_rng(seed)
+    quotas, jobs, count = random_tree(rng), dict[str, Held](), 0
+    ledger = Ledger(quotas)
+    for number in range(steps):
+        tenant, tier = f"t{rng.integers(6)}", int(rng.integers(3))
+        amounts = {str(kind): int(rng.integers(0, 5)) for kind in rng.choice(TYPES, int(rng.integers(1, 3)), False)}
+        right, displaced = ledger.right(tenant, tier, amounts), ledger.displaced(tenant, tier, amounts)
+        assert displaced == () or right is not Right.BORROWED
+        if right is Right.OVER or displaced is None:
+            continue
+        for kept in displaced:
+            rest = [one for name, one in jobs.items() if name not in displaced or name == kept]
+            after = [beyond(quotas, [*rest, (tenant, tier, number, amounts)], key) for key in KEYS]
+            assert any(amount > 0 for by_node in after for amount in by_node.values()), (seed, number, kept)
+        for name in displaced:
+            assert ledger.standing(name) is Right.BORROWED
+            assert jobs[name][0] != tenant or jobs[name][1] > tier
+            ledger.remove(name)
+            del jobs[name]
+        jobs[f"j{number}"] = tenant, tier, number, amounts
+        ledger.add(f"j{number}", tenant, tier, number, amounts)
+        for key in KEYS:
+            assert all(amount <= 0 for amount in beyond(quotas, [*jobs.values()], key).values()), (seed, number)
+        count += len(displaced)
+    return count
+
+
+def test_work_within_its_quota_stops_what_borrows_before_a_limit_is_passed() -> None:
+    assert sum(stops(seed, 40) for seed in range(120)) > 20
+
+
 @pytest.mark.parametrize("first", range(0, 100, 25))
 def test_random_trees_are_as_a_reference_has_them(first: int) -> None:
     assert set[Right]().union(*(history(seed, 30) for seed in range(first, first + 25))) == set(Right)

@@ -18,7 +18,7 @@ class Standing(NamedTuple):
     kept: Bools
     """[O] the options on which a job has the right that its level says."""
     barred: Bools
-    """[O] the options of jobs for which their tenants may not borrow so much."""
+    """[O] the options of jobs for which their tenants may not hold so much, whatever stops."""
     running_level: Ints
     """[V] of running jobs."""
 
@@ -50,7 +50,8 @@ def standing_of(
     for v, (tenant, tier) in enumerate(running):
         amounts = {gpu_types[k]: int(held_mgpu[v, k]) for k in np.flatnonzero(held_mgpu[v]).tolist()}
         ledger.add(f"running {v}", tenant, tier, v, amounts)
-    rights = [ledger.standing(f"running {v}") for v in range(len(running))]
+    runs = dict.fromkeys(f"running {v}" for v in range(len(running)))
+    rights = [ledger.standing(name) for name in runs]
     running_level = [ranks.level(tier, right) for (_, tier), right in zip(running, rights)]
     job_level, kept = np.array([tier for _, tier in jobs], np.int64), np.ones(len(asked_mgpu), np.bool_)
     barred = ~kept
@@ -63,7 +64,7 @@ def standing_of(
         asked = [{gpu_types[options[1][o]]: int(asked_mgpu[o]) for o in some} for some in rows]
         right, amounts = best_right(ledger, tenant, tier, asked)
         job_level[j : j + parts[j]] = ranks.level(tier, right)
-        if right is Right.OVER:
+        if right is Right.OVER or ledger.displaced(tenant, tier, amounts, lambda one: one in runs) is None:
             barred[first[j] : first[j + parts[j]]] = True
             continue
         if len(rows) == 1:

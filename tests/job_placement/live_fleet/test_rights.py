@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
 from tests.job_placement.fleets import bid_for, refused_for
@@ -67,6 +67,24 @@ def test_what_runs_over_quota_is_so_however_the_fleet_learned_of_it() -> None:
     fleet = Fleet([Server("s", "r", "c", "b", "A", 4, 99, 99)], tiers=(0, 1, 3), quotas={"t": 0})
     fleet.adopt(Job("v", 0, mgpu=4000, tenant="t"), (Share("s", 1, dict.fromkeys(range(4), 1000)),))
     assert bid_for(fleet, Job("n", 1, mgpu=4000, tenant="u")).victims == ("v",)
+
+
+def test_work_within_its_quota_does_not_take_its_tenant_beyond_the_borrowing_limit() -> None:
+    """There is room for all, but t may hold 3 GPUs at most: its least important, newest job makes way, or others'."""
+    fleet = fleet_of()
+    fleet.set_quota("t", 2000, borrowing=1000)
+    for job in (Job("old", 2, mgpu=1000, tenant="t"), Job("late", 2, mgpu=2000, tenant="t")):
+        fleet.place_and_commit(job)
+    assert refused_for(fleet, Job("more", 2, mgpu=500, tenant="t")).code == "quota"
+    bid, before = bid_for(fleet, A), fleet.snapshot_bytes()
+    assert (bid.victims, bid.over_quota, bid.gpu_hours_lost, bid.victim_rank) == (("late",), False, 0, 5)
+    assert [one.code for one in fleet.explain(A)] == ["victims"]
+    assert fleet.snapshot_bytes() == before
+    assert isinstance(fleet.place(A, preempt=False), Refused)
+    assert fleet.commit(bid) == ("late",)
+    assert (fleet.use("t"), fleet.is_over_quota("old")) == (3000, True)
+    assert isinstance(fleet.resize("a", 2), Refused)
+    assert_exact(fleet._books)
 
 
 def test_the_type_on_which_a_job_is_put_decides() -> None:

@@ -54,6 +54,7 @@ def bid_of(
     books: FleetInventory,
     version: int,
     fleet: str,
+    stops: Sequence[str] = (),
 ) -> Bid:
     """A bid of the live fleet in names.
 
@@ -62,6 +63,7 @@ def bid_of(
         offers: for the job, or for each of its parts.
         victims: of all offers; places in the state.
         price: [G] see ``price_of``.
+        stops: further victims.
     """
     layout, first = books.layout, offers[0]
     region = int(layout.group_region[first.group])
@@ -69,7 +71,9 @@ def bid_of(
     level = LEVELS[first.level]
     if parts:
         level = WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)]
-    threshold = min((offer.threshold for offer in offers if offer.threshold is not None), default=None)
+    levels = [offer.threshold for offer in offers if offer.threshold is not None]
+    threshold = min((*levels, *(books.running[name].tier for name in stops)), default=None)
+    victims = np.append(victims, [books.place[name] for name in stops]).astype(np.int64) if stops else victims
     cost = sum(int(books.state.job[col.J_COST, at]) // VICTIM for at in victims.tolist())
     return Bid(
         job=job,

@@ -10,7 +10,7 @@ fleet.release("train-1")
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -35,7 +35,7 @@ from mast_opt.problems.job_placement.engine.limits import (
     sound_sampling,
 )
 from mast_opt.problems.job_placement.engine.negative_cache import NegativeCache
-from mast_opt.problems.job_placement.engine.part_search import close_servers
+from mast_opt.problems.job_placement.engine.part_search import PartsBid, close_servers
 from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
 from mast_opt.problems.job_placement.exhaustive.batch_state import mix_of
 from mast_opt.problems.job_placement.live_fleet import adoption
@@ -292,7 +292,8 @@ class Fleet:
             mgpu = adoption.need_of(old, books)
             kind = books.servers[old.shares[0].server].gpu_type
             right = books.right_of(job, {kind: job.tasks * mgpu})
-            if right is Right.OVER and job.tasks > old.job.tasks:
+            more = (job.tasks - old.job.tasks) * mgpu
+            if more > 0 and not books.ledger.may_hold(job.tenant, {kind: more}):
                 return Refused(job, BORROWS_TOO_MUCH, code="quota")
             level = books.level_of(job, right)
             leaving = books.blocked | books.over_booked
@@ -721,7 +722,17 @@ class Fleet:
     def _commit(self, bid: Bid, placed: Sequence[Placement] | None = None) -> tuple[str, ...]:
         """``placed``: the bid in positions, by part; None where it comes from outside and has to be checked."""
         books, claimed = self._books, Right.BORROWED if bid.over_quota else Right.WITHIN
-        option = next((one for one in self._options(bid.job) if one.right is claimed), None)
+        kind = None if bid.job.parts else books.types.get(bid.gpu_type)
+        option = next(
+            (
+                one
+                for one in self._options(bid.job)
+                if one.right is claimed
+                and all(name in bid.victims for name in one.stops)
+                and (kind is None or one.requests[0].mgpu[kind] >= 0)
+            ),
+            None,
+        )
         other_tier = UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
         if option is None or bid.tier != (books.tiers[-1] if bid.over_quota else bid.job.tier):
             raise other_tier
@@ -813,7 +824,7 @@ class Fleet:
         alone = [not self._failures.known(request) for request in requests]
         remembered = not all(alone)
         if not remembered:
-            found = self._bid(job, option.right, requests, preempt=preempt)
+            found = self._bid(job, option._replace(requests=requests), preempt=preempt)
             if found is not None:
                 return found
             for at, request in enumerate(requests):
@@ -843,8 +854,10 @@ class Fleet:
             for region in np.flatnonzero(options[0].requests[0].open if options else ()).tolist():
                 only = np.zeros(len(self._books.regions), np.bool_)
                 only[region] = True
-                asked = [(one.right, tuple(part._replace(open=only) for part in one.requests)) for one in options]
-                here = [bid[0] for right, parts in asked if (bid := self._bid(job, right, parts)) is not None]
+                asked = [
+                    one._replace(requests=tuple(part._replace(open=only) for part in one.requests)) for one in options
+                ]
+                here = [bid[0] for option in asked if (bid := self._bid(job, option)) is not None]
                 found += [next((bid for bid in here if not bid.victims), here[0])] if here else []
             if len(found) > 1:
                 best, _ = self._answer(job, None)
@@ -878,10 +891,7 @@ class Fleet:
         """Explain, for each cluster, the first constraint that rules a job out, or what admitting it there takes."""
         with self._lock, self._operation:
             books = self._books
-            reports = [
-                explain_parts(books, job, option.requests) if job.parts else explain(books, job, option.requests[0])
-                for option in self._options(job)
-            ]
+            reports = [self._explain(job, option) for option in self._options(job)]
             if not reports:
                 return tuple(ClusterReport(name, False, BORROWS_TOO_MUCH, "quota") for name in books.cluster_names)
             return tuple(
@@ -889,25 +899,38 @@ class Fleet:
                 for same in zip(*reports, strict=True)
             )
 
-    def _bid(
-        self, job: Job, right: Right, requests: tuple[Request, ...], *, preempt: bool = True
-    ) -> tuple[Bid, Sequence[Placement] | None] | None:
+    def _explain(self, job: Job, option: Option) -> tuple[ClusterReport, ...]:
+        """Reports of each cluster of the fleet for a job by one of its rights."""
+        books, stops = self._books, ", ".join(option.stops)
+        with books.without(option.stops, fresh=self._in_round):
+            asked = option.requests
+            found = explain_parts(books, job, asked) if job.parts else explain(books, job, asked[0])
+        words = f"it fits if {stops} stop{'' if option.stops[1:] else 's'}, lest its tenant or its group holds too much"
+        return tuple(replace(one, words=words, code="victims") if stops and one.fits else one for one in found)
+
+    def _bid(self, job: Job, option: Option, *, preempt: bool = True) -> tuple[Bid, Sequence[Placement] | None] | None:
         """The best bid that holds what it takes by this right, or by a better one, and where that is in positions; None
         for one with parts, which has to be checked."""
-        books, versions = self._books, self._versions
-        price = books.price_of(job)
-        if job.parts:
-            found = best_bid_for_parts(books, job, requests, price, self._style, self._in_round, preempt=preempt)
-            if found is None:
-                return None
-            held = books.right_of(job, books.amounts(shares_in(books, job, found.by_part)))
-            bid = bid_of(job, held, found.by_part, found.victims, price, books, versions.now, versions.name)
-            return (bid, None) if held <= right else None
-        offer = self._search(requests[0], price, preempt=preempt)
-        if offer is None:
+        books, (right, requests, stops) = self._books, option
+        if stops and not preempt:
             return None
-        bid = bid_of(job, right, (offer,), offer.victims, price, books, versions.now, versions.name)
-        return bid, (offer.placed,)
+        price, version = books.price_of(job), (self._versions.now, self._versions.name)
+        found: PartsBid | BestBid | None
+        with books.without(stops, fresh=self._in_round) if stops else nullcontext():
+            if job.parts:
+                found = best_bid_for_parts(books, job, requests, price, self._style, self._in_round, preempt=preempt)
+            else:
+                found = self._search(requests[0], price, preempt=preempt)
+        if isinstance(found, BestBid):
+            return bid_of(job, right, (found,), found.victims, price, books, *version, stops), (found.placed,)
+        if found is None:
+            return None
+        amounts = books.amounts(shares_in(books, job, found.by_part))
+        held = books.right_of(job, amounts)
+        lacks = books.stops_for(job, amounts, held)
+        if held > right or lacks is None or not set(stops).issuperset(lacks):
+            return None
+        return bid_of(job, held, found.by_part, found.victims, price, books, *version, stops), None
 
     def _search(self, request: Request, price: NDArray[np.float64] | None, *, preempt: bool = True) -> BestBid | None:
         """Best bid of the engine for a request, with victims only if it may preempt."""

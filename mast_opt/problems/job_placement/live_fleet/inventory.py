@@ -81,6 +81,8 @@ class Option(NamedTuple):
     right: Right
     requests: tuple[Request, ...]
     """The job, or each of its parts."""
+    stops: tuple[str, ...] = ()
+    """Running jobs that have to stop first, lest its tenant or a group above it holds more than it may."""
 
 
 class FleetInventory:
@@ -465,17 +467,40 @@ class FleetInventory:
         if not self.ledger.is_limited(job.tenant):
             return (self._option(job, Right.WITHIN, gangs),)
         if len(gangs) > 1:
-            best = self.best_right(job)
-            return tuple(self._option(job, right, gangs) for right in ALLOWED if right >= best)
-        by_type = {kind: self.right_of(job, {kind: mgpu}) for kind, mgpu in self._asked_by_type(gangs[0]).items()}
-        rights = set(by_type.values()) or {Right.WITHIN}
+            asked = [self._asked_by_type(gang) for gang in gangs]
+            best, amounts = best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)
+            stops = self.stops_for(job, amounts, best)
+            return tuple(
+                self._option(job, right, gangs, stops=stops or () if right is best else ())
+                for right in ALLOWED
+                if right > best or (right is best and stops is not None)
+            )
+        ways: dict[tuple[Right, tuple[str, ...]], set[str]] = {}
+        by_type = self._asked_by_type(gangs[0])
+        for kind, mgpu in by_type.items():
+            right = self.right_of(job, {kind: mgpu})
+            found = self.stops_for(job, {kind: mgpu}, right)
+            if found is not None:
+                ways.setdefault((right, found), set()).add(kind)
+        if not by_type:
+            ways[Right.WITHIN, ()] = set()
         return tuple(
-            self._option(job, right, gangs, [kind for kind, other in by_type.items() if other is not right])
-            for right in ALLOWED
-            if right in rights
+            self._option(job, right, gangs, [kind for kind in by_type if kind not in ways[right, stops]], stops)
+            for right, stops in sorted(ways, key=lambda way: (way[0], len(way[1])))
         )
 
-    def _option(self, job: Job, right: Right, gangs: tuple[Job, ...], closed: Iterable[str] = ()) -> Option:
+    def stops_for(self, job: Job, amounts: Mapping[str, int], right: Right) -> tuple[str, ...] | None:
+        """The running jobs that have to stop before a job of the fleet may hold so much by a right; None if it may not
+        even then.
+        """
+        if right is Right.OVER:
+            return None
+        tier, level = self.tiers.index(job.tier), self.level_of(job, right)
+        return self.ledger.displaced(job.tenant, tier, amounts, lambda one: self.limit_of(self._running[one]) > level)
+
+    def _option(
+        self, job: Job, right: Right, gangs: tuple[Job, ...], closed: Iterable[str] = (), stops: tuple[str, ...] = ()
+    ) -> Option:
         """Option of a job by one right: the requests of its gangs, without the GPU types that it closes."""
         level, requests = self.level_of(job, right), []
         for gang in gangs:
@@ -485,7 +510,7 @@ class FleetInventory:
                 mgpu[[self.types[kind] for kind in closed]] = -1
                 request = request._replace(mgpu=mgpu)
             requests.append(request)
-        return Option(right, tuple(requests))
+        return Option(right, tuple(requests), stops)
 
     def _asked_by_type(self, gang: Job) -> dict[str, int]:
         """Milli-GPUs that all tasks take on each type of the fleet that they accept."""
@@ -934,10 +959,23 @@ class FleetInventory:
         self._forget(name)
         self._follow_rights()
 
-    def _stop(self, name: str) -> None:
-        """Stop a running job in the fleet's engine, with what undoes it."""
+    @contextmanager
+    def without(self, names: Iterable[str], *, fresh: bool) -> Iterator[None]:
+        """A block in which these running jobs are stopped in the fleet's engine, as victims of a bid are."""
+        mark = len(self.log)
+        try:
+            for name in names:
+                self._stop(name, self._last_of_victim(self.place[name], fresh))
+            yield
+        finally:
+            self.roll_back(mark)
+
+    def _stop(self, name: str, last: int | None = None) -> None:
+        """Stop a running job in the fleet's engine, with what undoes it. ``last``: the last tier that may use what it
+        frees; None for that of a job that ends.
+        """
         at = self.place[name]
-        last = ledger.last_tier_of(self.state, at)
+        last = ledger.last_tier_of(self.state, at) if last is None else last
         self.log.append(
             (self._unstop, self._current(name), allocation.Stopped.of(self.state, at, last), self._places_left())
         )

@@ -106,3 +106,15 @@ def test_broken_plans(call: Call, instance: Path, plan: Path, tmp_path: Path) ->
     assert ended.code == 2
     assert "runs.csv" in ended.err
     assert not (tmp_path / "r.html").exists()
+
+
+def test_usage_of_a_run(call: Call, tmp_path: Path) -> None:
+    trace = str(Path(__file__).parents[2] / "instances" / "traces" / "philly-small")
+    assert call("simulate", trace, "--policy", "fifo", "--out", tmp_path / "run").code == 0
+    table = tmp_path / "usage.csv"
+    assert call("report", tmp_path / "run", "--out", table, "--price.gpu", "2.5").code == 0
+    head, *rows = (line.split(",") for line in table.read_text().splitlines())
+    assert head[-1] == "cost"
+    assert all(float(row[-1]) == 2.5 * float(row[3]) for row in rows)
+    refused = call("report", tmp_path / "run", tmp_path / "plan", "--out", table, "--price.gpu", "2.5")
+    assert "--price is for runs" in refused.err

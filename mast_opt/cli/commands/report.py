@@ -30,10 +30,13 @@ def command(
     ] = None,
     /,
     *,
-    out: Annotated[Path, Parameter(help="The page to write, .html, or a workbook of results, .xlsx.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[
+        Path, Parameter(help="The page to write, .html, a workbook of results, .xlsx, or the usage of a run, .csv.")
+    ] = Path("report.html"),
     png: Annotated[Path | None, Parameter(help="Write the charts as a picture too, .png.")] = None,
+    price: Annotated[
+        dict[str, float] | None, Parameter(help="Price of a GPU-hour of a type, for the usage of a run.", negative=())
+    ] = None,
     force: Force = False,
     json: Json = False,
     run: TheRun,
@@ -46,16 +49,20 @@ def command(
     'mast-opt verify' cannot check is marked as such.
 
     Of a run: jobs that wait and GPUs in use over time, data and moves where there are any, who waited longest and why,
-    and every metric, all from its log of events.
+    usage by tenant and month (GPU-hours asked, held, idle and lost), and every metric, all from its log of events. The
+    name .csv writes the usage alone; ``--price.TYPE`` gives the price of a GPU-hour of a type.
 
         mast-opt report my-instance my-plan --out my-report.html
         mast-opt report my-instance my-plan --out my-report.html --png my-report.png
         mast-opt report my-instance my-plan --out results.xlsx
         mast-opt report my-instance plans-of-goals --out my-report.html
         mast-opt report my-run --out my-report.html
+        mast-opt report my-run --out usage.csv --price.h100 2.5
     """
     if plan is None:
-        return _of_run(path, out, png, force, run)
+        return _of_run(path, out, png, price, force, run)
+    if price is not None:
+        raise UsageError("--price is for runs; leave it out for a plan")
     workbook = out.suffix.lower() == ".xlsx"
     if workbook and png is not None:
         raise UsageError("--png goes with a page; write it with --out NAME.html")
@@ -116,9 +123,11 @@ def _goals_in(folder: Path, problem: Problem[PlanT]) -> dict[str, PlanReading[Pl
     return {name: read_plan_of(problem, folder / name) for name in names}
 
 
-def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> Answer:
+def _of_run(path: Path, out: Path, png: Path | None, price: dict[str, float] | None, force: bool, run: Run) -> Answer:
     """Write the report of a simulated run for ``mast-opt report``."""
+    from mast_opt.live.loop.history import history
     from mast_opt.live.reports.content import write_run_report
+    from mast_opt.live.reports.usage import usage_of, write_usage
     from mast_opt.live.simulation.run_folder import read_run
     from mast_opt.planner.io.plain_tables import is_run
 
@@ -128,8 +137,13 @@ def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> A
         raise UsageError("--png is for plans; leave it out for a run")
     with run.phase("read", f"reading {path}"):
         stored = read_run(path)
+    if out.suffix.lower() == ".csv":
+        with run.phase("verify", "adding up"):
+            write_usage(usage_of(history(stored.events()), price), out, force=force)
+        run.record.update(kind="run", name=stored.facts.trace, out=str(out))
+        return Answer(Exit.OK, lambda console: console.print(f"The usage is in {out}.", soft_wrap=True))
     with run.phase("verify", "drawing"):
-        content = write_run_report(stored, out, force=force)
+        content = write_run_report(stored, out, price, force=force)
     violations = [str(violation) for violation in content.violations]
     run.record.update(kind="run", name=content.title, out=str(out), violations=violations, notes=list(content.notes))
     return Answer(Exit.OK, lambda console: console.print(f"The report is in {out}.", soft_wrap=True))

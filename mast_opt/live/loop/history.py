@@ -1,4 +1,4 @@
-"""Time series of a log: jobs that wait, GPUs that are held and in service, data, moves; and each wait of a job."""
+"""Time series of a log: jobs that wait, GPUs held, in service and by tenant, data, moves; and each wait of a job."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -82,6 +82,10 @@ class History:
     """``copies``, ``drops``, ``server moves``, ``stops`` → how many so far."""
     planned_ratio: Mapping[int, Steps]
     """Tier → the largest demand over supply that the plan of data in force has, in thousandths."""
+    usage: Mapping[tuple[str, str], Steps]
+    """Tenant, and ``asked`` (of jobs that have come and not ended), ``idle`` (held while nothing runs) or, with the GPU
+    type behind it, ``held`` → milli-GPUs; ``lost`` → milli-GPU-milliseconds of work to be done again, so far.
+    """
 
 
 _Series: TypeAlias = list[tuple[int, int]]
@@ -118,6 +122,8 @@ class _Job:
     partner: str = ""
     """The job with the same GPUs, which count for one of them."""
     cancelled: bool = False
+    uses: dict[str, int] = field(default_factory=dict)
+    """Entries of ``History.usage`` → the job's part of them."""
 
 
 @dataclass
@@ -133,6 +139,9 @@ class _Builder:
     supply: dict[str, _Series] = field(default_factory=dict)
     servers: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Server → region and milli-GPUs in service."""
+    types: dict[str, str] = field(default_factory=dict)
+    """Server → GPU type."""
+    usage: dict[tuple[str, str], _Series] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     copying: dict[tuple[str, str], int] = field(default_factory=dict)
     stored_mb: _Series = field(default_factory=list)
@@ -153,6 +162,8 @@ class _Builder:
             self._share(at, *event.jobs)
         elif isinstance(event, ev.StopAsked):
             self.stops.setdefault(event.job, []).append(event.why)
+            if (job := self.jobs.get(event.job)) is not None and job.holds is not None:
+                self._use(at, job, "idle", job.holds[1])
         elif isinstance(event, (ev.ServerUp, ev.ServerDown, ev.CapacitySet)):
             self._server(at, event)
         else:
@@ -164,6 +175,7 @@ class _Builder:
             spec = event.spec
             self.jobs[event.job] = _Job(spec, at, spec.tasks * spec.mgpu, None, spec.home_region)
             self._begin_wait(at, self.jobs[event.job])
+            self._use(at, self.jobs[event.job], "asked", spec.tasks * spec.mgpu)
             return
         job = self.jobs.get(event.job)
         if job is None:
@@ -176,6 +188,7 @@ class _Builder:
             job.cancelled = True
             if job.holds is None:
                 self._end_wait(at, event.job, job)
+                self._use(at, job, "asked", 0)
 
     def _attempt(
         self, at: int, event: ev.Placed | ev.Started | ev.Stopped | ev.Finished | ev.Failed | ev.Adopted | ev.Resized
@@ -186,22 +199,31 @@ class _Builder:
             return
         if isinstance(event, (ev.Placed, ev.Adopted)):
             job.region = event.region
-            self._hold(at, job, job.region, 0 if job.partner else job.mgpu)
+            mgpu = 0 if job.partner else job.mgpu
+            self._hold(at, job, job.region, mgpu, self.types.get(event.shares[0].server, "") if event.shares else "")
             if isinstance(event, ev.Adopted) or event.at_once:
                 self._end_wait(at, event.job, job)
+            else:
+                self._use(at, job, "idle", mgpu)
         elif isinstance(event, ev.Started):
             self._end_wait(at, event.job, job)
+            self._use(at, job, "idle", 0)
         elif isinstance(event, ev.Resized):
             job.mgpu = event.tasks * job.spec.mgpu
             self._hold(at, job, job.region, job.mgpu)
+            self._use(at, job, "asked", job.mgpu)
         else:
             self._hold(at, job, "", 0)
             if job.partner:
                 self._part(at, job)
             if isinstance(event, ev.Stopped):
                 self._count("stops", at)
+                lost_ms = event.lost_ms if event.lost_time_ms is None else event.lost_time_ms
+                self._use(at, job, "lost", job.uses.get("lost", 0) + job.mgpu * lost_ms)
                 if not job.cancelled:
                     self._begin_wait(at, job)
+                    return
+            self._use(at, job, "asked", 0)
 
     def _share(self, at: int, holder: str, guest: str) -> None:
         """Take in that two jobs share GPUs from now on."""
@@ -233,8 +255,23 @@ class _Builder:
                 self.waiting_jobs.append((at, -1))
                 self.waiting_mgpu.append((at, -job.mgpu))
 
-    def _hold(self, at: int, job: _Job, region: str, mgpu: int) -> None:
-        """Change the GPUs that a job holds, and where."""
+    def _use(self, at: int, job: _Job, what: str, amount: int) -> None:
+        """Note a job's part of what its tenant uses from now on."""
+        more = amount - job.uses.get(what, 0)
+        if more:
+            job.uses[what] = amount
+            self.usage.setdefault((job.spec.tenant, what), []).append((at, more))
+
+    def _hold(self, at: int, job: _Job, region: str, mgpu: int, gpu_type: str | None = None) -> None:
+        """Change the GPUs that a job holds, and where. ``gpu_type``: None for the one that it had."""
+        held = next((what for what in job.uses if what.startswith("held")), "held")
+        if gpu_type is not None:
+            self._use(at, job, held, 0)
+            job.uses.pop(held, None)
+            held = f"held {gpu_type}"
+        self._use(at, job, held, mgpu)
+        if not region:
+            self._use(at, job, "idle", 0)
         if job.holds is not None:
             self.held[job.holds[0]].append((at, -job.holds[1]))
         job.holds = (region, mgpu) if region else None
@@ -246,6 +283,8 @@ class _Builder:
         region, before = self.servers.get(event.server, ("", 0))
         region = event.region if isinstance(event, ev.ServerUp) else region
         now = 0 if isinstance(event, ev.ServerDown) else event.gpus * WHOLE
+        if isinstance(event, ev.ServerUp):
+            self.types[event.server] = event.gpu_type
         self.servers[event.server] = region, now
         if now != before:
             self.supply.setdefault(region, []).append((at, now - before))
@@ -299,4 +338,5 @@ class _Builder:
             copying_mb=_steps(self.copying_mb),
             counts={what: _steps(changes) for what, changes in self.counts.items()},
             planned_ratio={tier: _steps(changes) for tier, changes in sorted(self.ratios.items())},
+            usage={key: _steps(changes) for key, changes in sorted(self.usage.items())},
         )

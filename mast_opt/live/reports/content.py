@@ -1,7 +1,7 @@
 """Content of the page of a run: figures, pictures, who waited longest and why, waits by region and tier."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from mast_opt.live.loop.history import History, Wait, history
 from mast_opt.live.loop.log_checker import Violation, check_log
 from mast_opt.live.loop.longest_waits import longest_waits
 from mast_opt.live.reports.charts import DAY_MS, HOUR_MS, charts_of
+from mast_opt.live.reports.usage import usage_of
 from mast_opt.live.simulation.run_folder import StoredRun
 from mast_opt.planner.io.atomic import check_free, new_file
 from mast_opt.planner.report.html.content import table_of
@@ -78,8 +79,11 @@ class RunReport:
     provenance: str = ""
 
 
-def run_report(run: StoredRun) -> RunReport:
+def run_report(run: StoredRun, prices: Mapping[str, float] | None = None) -> RunReport:
     """Content of the report on a run.
+
+    Args:
+        prices: GPU type → price of a GPU-hour, for usage by tenant.
 
     Raises:
         LogError: the log has faults.
@@ -95,7 +99,7 @@ def run_report(run: StoredRun) -> RunReport:
         figures=_figures(run, found),
         metrics=tuple(flat_metrics(run.metrics).items()),
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts_of(found)),
-        sections=(*_impossible(run, found), _longest(run, found), *_groups(run, found)),
+        sections=(*_impossible(run, found), _longest(run, found), *_groups(run, found), _usage(found, prices)),
     )
 
 
@@ -239,6 +243,15 @@ def _grouped(run: StoredRun, found: History, title: str, head: str, key: Callabl
     return Section(title, heads, tuple(rows))
 
 
+def _usage(found: History, prices: Mapping[str, float] | None) -> Section:
+    """Section of a run's report: GPU-hours of each tenant in each month."""
+    titles = ("asked, GPU-hours", "held", "idle", "lost", *(["cost"] if prices else []))
+    heads = (Head("month"), Head("tenant"), *(Head(title, Form.AMOUNT) for title in titles))
+    rows = tuple(astuple(row)[: len(heads)] for row in usage_of(found, prices))
+    note = "What is held while a job starts or stops is idle; work that has to be done again is lost."
+    return Section("Usage by tenant and month", heads, rows, note)
+
+
 def run_page(report: RunReport) -> str:
     """The whole page of a run as HTML."""
     opened = tuple(section.title for section in report.sections if section.leads)
@@ -247,8 +260,10 @@ def run_page(report: RunReport) -> str:
     )
 
 
-def write_run_report(run: StoredRun, path: str | PathLike[str], *, force: bool = False) -> RunReport:
-    """Write a run as one page that opens in any browser, without a network.
+def write_run_report(
+    run: StoredRun, path: str | PathLike[str], prices: Mapping[str, float] | None = None, *, force: bool = False
+) -> RunReport:
+    """Write a run as one page that opens in any browser, without a network. ``prices``: see ``run_report``.
 
     Raises:
         UsageError: a name that does not end in ``.html``.
@@ -259,7 +274,7 @@ def write_run_report(run: StoredRun, path: str | PathLike[str], *, force: bool =
     if target.suffix.lower() != ".html":
         raise UsageError(f"{target}: expected a name that ends in .html")
     check_free(target, force=force)
-    content = run_report(run)
+    content = run_report(run, prices)
     with new_file(target.absolute()) as partial:
         partial.write_text(run_page(content), encoding="utf-8", newline="\n")
     return content

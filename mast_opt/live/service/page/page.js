@@ -169,9 +169,9 @@ const listed = (state) => `/v1/jobs?limit=${SHOWN}&state=${state}&search=${encod
 
 async function draw() {
   try {
-    const [overview, fleet, waiting, holding, log, solves, plans] = await Promise.all([
+    const [overview, fleet, waiting, holding, log, solves, plans, rights] = await Promise.all([
       ask("/v1/overview"), ask("/v1/fleet"), ask(listed("waiting")), ask(listed("holding")), ask("/v1/events?limit=40"),
-      ask("/v1/solves"), ask("/v1/plans"),
+      ask("/v1/solves"), ask("/v1/plans"), ask("/v1/quotas"),
     ]);
     const now = Date.now();
     showFleet(fleet.servers);
@@ -180,8 +180,13 @@ async function draw() {
     byId("waiting-count").textContent = overview.waiting.toLocaleString("en");
     byId("holding-count").textContent = overview.holding.toLocaleString("en");
     byId("last").textContent = log.last.toLocaleString("en");
+    const most = (gpus) => [gpus === null ? "no limit" : gpus, "number"];
     showRows("tenants", overview.tenants, (one) => [
-      one.tenant || "(none)", one.gpus, [one.quota === null ? "no limit" : one.quota, "number"], one.holding, one.waiting,
+      one.tenant || "(none)", one.gpus, most(one.quota), one.holding, one.waiting,
+    ]);
+    showRows("quotas", rights.quotas, (one) => [
+      one.tenant, one.gpu_type || "all", one.parent, one.gpus, one.used, most(one.left), most(one.borrowing_limit),
+      most(one.lending_limit),
     ]);
     for (const [id, found] of [["waiting", waiting], ["holding", holding]]) {
       const shown = found.jobs.length < found.matching ? `${found.jobs.length} of ` : "";

@@ -1,0 +1,85 @@
+"""Usage of GPUs by tenant and month: asked, held, idle and lost GPU-hours, and what they cost."""
+
+import csv
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from mast_opt.live.loop.history import History
+from mast_opt.live.reports.charts import DAY_MS, HOUR_MS
+from mast_opt.planner.io.atomic import check_free, new_file
+from mast_opt.problems.job_placement.units import WHOLE
+
+DAYS = 30
+"""Days of a month of a trace, whose time begins at 0."""
+CLOCK_MS = 10 * 365 * DAY_MS
+"""Times from here on are those of a clock, which counts from 1970."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Usage of a tenant in a month, in GPU-hours."""
+
+    month: str
+    """Year and month in UTC; the days of a trace, counted from 0, where its log has no dates."""
+    tenant: str
+    asked: float
+    """GPUs of jobs that have come and not ended, whether they wait or hold them."""
+    held: float
+    idle: float
+    """The part of ``held`` in which the job did not run: it started, or was asked to stop."""
+    lost: float
+    """Work that has to be done again."""
+    cost: float | None
+    """Price of what was held; None where a GPU type of it has no price."""
+
+
+def months(first_ms: int, last_ms: int) -> tuple[list[int], list[str]]:
+    """Bounds of the months of usage of a log, one more than there are months, and their names."""
+    if first_ms < CLOCK_MS:
+        numbers = range(first_ms // (DAYS * DAY_MS), max(last_ms - 1, first_ms) // (DAYS * DAY_MS) + 1)
+        bounds = [number * DAYS * DAY_MS for number in (*numbers, numbers[-1] + 1)]
+        return bounds, [f"days {number * DAYS} to {(number + 1) * DAYS}" for number in numbers]
+    first, last = (dt.datetime.fromtimestamp(at // 1000, dt.UTC) for at in (first_ms, last_ms))
+    numbers = range(12 * first.year + first.month - 1, 12 * last.year + last.month)
+    begins = [dt.datetime(number // 12, number % 12 + 1, 1, tzinfo=dt.UTC) for number in (*numbers, numbers[-1] + 1)]
+    return [int(begin.timestamp()) * 1000 for begin in begins], [f"{begin:%Y-%m}" for begin in begins[:-1]]
+
+
+def usage_of(found: History, prices: Mapping[str, float] | None = None) -> tuple[Usage, ...]:
+    """Usage of each tenant in each month of a log in which it asked for anything.
+
+    Args:
+        prices: GPU type → price of a GPU-hour.
+    """
+    bounds, names = months(found.first_ms, found.last_ms)
+    ends = np.array(bounds).clip(found.first_ms, found.last_ms)
+    per_hour = HOUR_MS * WHOLE
+    rows: dict[tuple[str, str], dict[str, float]] = {}
+    for (tenant, what), steps in found.usage.items():
+        amounts = np.diff(steps.at(ends)) if what == "lost" else steps.means(ends) * np.diff(ends)
+        for month, amount in zip(names, amounts.tolist(), strict=True):
+            rows.setdefault((month, tenant), {})[what] = amount / per_hour
+    table = []
+    for (month, tenant), of in sorted(rows.items(), key=lambda row: (names.index(row[0][0]), row[0][1])):
+        held = {what.removeprefix("held "): hours for what, hours in of.items() if what.startswith("held ") and hours}
+        known = prices is not None and prices.keys() >= held.keys()
+        cost = sum(hours * prices[kind] for kind, hours in held.items()) if prices is not None and known else None
+        asked, idle, lost = (of.get(what, 0.0) for what in ("asked", "idle", "lost"))
+        if asked or held or lost:
+            table.append(Usage(month, tenant, asked, sum(held.values()), idle, lost, cost))
+    return tuple(table)
+
+
+def write_usage(rows: Iterable[Usage], path: Path, *, force: bool = False) -> None:
+    """Write usage as a CSV file. Raises InputError for a file that is there already or cannot be written."""
+    check_free(path, force=force)
+    heads = [field.name for field in fields(Usage)]
+    heads[2:6] = [f"{name}_gpu_h" for name in heads[2:6]]
+    with new_file(path.absolute()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(heads)
+        table.writerows(["" if cell is None else cell for cell in astuple(row)] for row in rows)

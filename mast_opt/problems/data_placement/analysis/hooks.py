@@ -66,7 +66,7 @@ def _with_sources(p: DataPlacement, plan: Plan) -> Plan:
 
 
 def _differing(before: tuple[Ints, ...], after: tuple[Ints, ...]) -> list[int]:
-    """What the rows begin with that only one of two relations has."""
+    """First entries of the rows that only one of two relations has."""
     return [row[0] for row in set(zip(*before, strict=True)) ^ set(zip(*after, strict=True))]
 
 

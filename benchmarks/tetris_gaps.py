@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import mast_opt
 from mast_opt.problems.data_placement import DataPlacement
 
 
 def unavoidable(problem: DataPlacement) -> float:
-    """Demand over supply of each GPU type and tier, and the fewest copies of everything: what every plan costs.
+    """Demand over level and supply of each GPU type and tier, and the fewest copies: what every plan costs.
 
     Work that accepts several types goes where a GPU adds least. For problems whose work must all run, unsplit.
     """
@@ -39,14 +40,17 @@ def unavoidable(problem: DataPlacement) -> float:
     np.minimum.at(fewest, p.options.workload, p.options.mgpu)
     total = np.cumsum(np.bincount(p.workloads.tier, weights=fewest, minlength=tiers))
     demand = np.cumsum(demand, axis=1)
-    peak = demand / supply[:, None]
-    over = np.maximum(demand - supply[:, None], 0.0) / supply[:, None]
-    most = supply.max()
-    spread = (peak.sum(axis=0) + np.maximum(total - demand.sum(axis=0), 0.0) / most) * weights["peak"]
-    beyond = total - np.maximum(demand, supply[:, None]).sum(axis=0)
-    excess = (over.sum(axis=0) + np.maximum(beyond, 0.0) / most) * weights["overload"]
+
+    def over(room: NDArray[np.float64]) -> NDArray[np.float64]:
+        beyond = total - np.maximum(demand, room).sum(axis=0)
+        kept = np.maximum(demand - room, 0.0) / supply[:, None]
+        least: NDArray[np.float64] = kept.sum(axis=0) + np.maximum(beyond, 0.0) / supply.max()
+        return least
+
+    everything = np.repeat(supply[:, None], tiers, axis=1)
+    gpus = over(everything * p.peak_level) * weights["peak"] + over(everything) * weights["overload"]
     copies = float((p.datasets.size_mb * p.datasets.copies_min).sum() / p.datasets.size_mb.sum())
-    return float(((spread + excess) * p.tier_weight).sum()) + weights["storage"] * copies
+    return float((gpus * p.tier_weight).sum()) + weights["storage"] * copies
 
 
 def main() -> None:

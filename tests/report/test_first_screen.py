@@ -24,6 +24,7 @@ def test_eight_answers_in_order_with_links_that_lead_somewhere() -> None:
     migration = found.answers[2]
     assert migration.value == (f"{order.days} day" if order.days == 1 else f"{order.days} days")
     assert f"{len(order.moves)} steps" in migration.detail
+    assert found.answers[1].detail.endswith("'solve --goals' finds the least that helps.")
     risk = mast_opt.risk(PROBLEM, PLAN)
     assert found.answers[3].value == f"{len(risk.single_copies)} datasets with one copy"
     text = page(report(PROBLEM, PLAN))
@@ -32,6 +33,19 @@ def test_eight_answers_in_order_with_links_that_lead_somewhere() -> None:
     assert len(links) >= 5
     assert set(links) <= targets
     assert slug(SINGLE_COPIES) in targets
+
+
+def test_the_least_that_helps_is_that_of_its_goal() -> None:
+    """The page is on a plan that moves; the plan of the least change, here the one of one dataset, moves less."""
+    least = mast_opt.solve(PROBLEM, "highs", goal="least-change", threads=1).plan
+    assert least is not None
+    found = report(PROBLEM, PLAN, others={"balanced": PLAN, "least-change": least}, notes=["solved yesterday"])
+    topics = [one.topic for one in found.answers]
+    assert topics[:4] == ["If nothing is done", "The least that helps", "What to do", "When it is done"]
+    assert "'solve --goals'" not in "".join(one.detail for one in found.answers)
+    alone = report(PROBLEM, least).answers[1]
+    assert (found.answers[1].value, alone.detail.startswith(found.answers[1].detail)) == (alone.value, True)
+    assert "Solved yesterday." in page(found)
 
 
 def test_the_calendar_has_every_step() -> None:

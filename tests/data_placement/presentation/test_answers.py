@@ -29,6 +29,20 @@ def test_what_is_asked_first() -> None:
     assert found["What to buy"].value == "nothing"
 
 
+def test_a_plan_without_gpus_speaks_of_none() -> None:
+    builder = mast_opt.DataPlacementBuilder("warehouse")
+    builder.add_region("home", storage_tb=10, cpu_cores=9, usd_per_tb_month=20)
+    builder.add_dataset("logs", size_tb=1, replicas=["home"])
+    builder.add_workload("etl", tier=0, cpu_cores=1, reads={"logs": 1}, current_region="home")
+    problem = builder.build()
+    plan = mast_opt.solve(problem, "highs").plan
+    assert plan is not None
+    found = {one.topic: one for one in answers(problem, plan)}
+    assert list(found) == ["If nothing is done", "What to do", "Cost", "Storage", "What to buy"]
+    assert not any("GPU" in f"{one.value} {one.detail}" for one in found.values())
+    assert found["Cost"].detail.endswith("the copies cost nothing.")
+
+
 def test_what_doing_nothing_costs() -> None:
     builder = mast_opt.DataPlacementBuilder("crowded")
     builder.add_region("home", storage_tb=10, cpu_cores=9, gpus={"a100": 10}, usd_per_gpu_hour={"a100": 4})

@@ -58,8 +58,16 @@ class Story:
     """Long tables: what moves, what binds, what is at risk."""
 
 
-def story(problem: Problem[PlanT], plan: PlanT) -> Story:
-    """The answers, the calendar and the tables behind them; only what the kind has something to say about."""
+LEAST = "least-change"
+"""The goal whose plan answers what the least is that must be done."""
+
+
+def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None) -> Story:
+    """The answers, the calendar and the tables behind them; only what the kind has something to say about.
+
+    Args:
+        least: the plan of the goal ``LEAST``, where it is known.
+    """
     kind = kind_of(problem)
     answers = list(kind.presentation.answers(problem, plan))
     sections = list(kind.presentation.details(problem, plan))
@@ -72,6 +80,10 @@ def story(problem: Problem[PlanT], plan: PlanT) -> Story:
         risk = hooks.risk(problem, plan)
         answers.insert(3, _at_risk(risk))
         sections += [single_copy_section(risk), region_risk_section(risk)]
+    if answers and least is not None:
+        answers.insert(1, replace(kind.presentation.answers(problem, least)[1], topic="The least that helps", more=""))
+    elif answers and LEAST in kind.goals:
+        answers[1] = replace(answers[1], detail=f"{answers[1].detail} 'solve --goals' finds the least that helps.")
     return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows))
 
 
@@ -267,7 +279,7 @@ def report(
     kind = kind_of(problem)
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
-    answered = story(problem, plan)
+    answered = story(problem, plan, (others or {}).get(LEAST))
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
     search = convergence(events)

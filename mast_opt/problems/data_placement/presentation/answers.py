@@ -34,14 +34,9 @@ def answers(problem: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
     """Doing nothing, what to do, overload, cost, storage, what to buy."""
     plan = in_full(problem, plan)
     now = today(problem) if complete(problem) else None
-    return (
-        _nothing(problem, now),
-        _moves(problem, plan),
-        _overload(problem, now, plan),
-        _cost(problem, now, plan),
-        _storage(problem, plan),
-        _missing(problem, plan),
-    )
+    overload = (_overload(problem, now, plan),) if problem.regions.supply_mgpu.any() else ()
+    rest = (_cost(problem, now, plan), _storage(problem, plan), _missing(problem, plan))
+    return (_nothing(problem, now), _moves(problem, plan), *overload, *rest)
 
 
 def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
@@ -69,8 +64,6 @@ def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
     """Answer on overload: worst demand over supply, and in how many regions and GPU types."""
     supplied = p.regions.supply_mgpu > 0
     over = int((lacking_gpus(p, plan) > 0).sum())
-    if not supplied.any():
-        return Answer("Overload", "no GPUs", "No region has GPUs.", "")
     pairs = f"Demand exceeds supply in {over} of {int(supplied.sum())} region/GPU-type pairs."
     before = "" if now is None else f"{_worst(p, now):.2f} → "
     return Answer("Overload", f"{before}{_worst(p, plan):.2f}", f"Worst demand over supply. {pairs}", details.BINDING)
@@ -92,7 +85,9 @@ def _cost(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
     value = usd(after["running_cost"])
     if before.partition(" ")[2] == value.partition(" ")[2]:
         before = before.partition(" ")[0]
-    once = f"A month, at the prices of the instance; the copies cost {usd(after['migration_cost'])} once."
+    copies = after["migration_cost"]
+    paid = f"cost {usd(copies)} once" if copies >= 0.5 else "cost nothing"
+    once = f"A month, at the prices of the instance; the copies {paid}."
     return Answer("Cost", f"{before} → {value}" if before else value, once, "")
 
 
@@ -123,7 +118,7 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
     change = f"{gpus:,.0f} GPUs of work change region; " if gpus >= 0.5 else ""
-    words = f"{change}{copied:,.1f} TB are copied or uploaded. 'solve --goal least-change' finds the least that helps."
+    words = f"{change}{copied:,.1f} TB are copied or uploaded."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
     return Answer("What to do", value, words, details.WORK if work.rows else details.DATA)
@@ -135,7 +130,7 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
     idle = np.maximum(p.regions.supply_mgpu - gpu_demand(p, plan)[:, :, -1], 0).sum(axis=0) / MILLI
     pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
     if not pairs:
-        return Answer("What to buy", "nothing", "No region is overloaded under this plan.", "")
+        return Answer("What to buy", "nothing", "This plan fits into what there is.", "")
     named = [f"{lacking[r, k]:,.4g} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
     more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
     words = f"This plan lacks {', '.join(named)}{more}"

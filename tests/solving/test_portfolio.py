@@ -11,6 +11,8 @@ import mast_opt
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.solving.auto_strategy import AutoParams, Portfolio, choose_strategy, solver_text
+from mast_opt.problems.backends.progress import Progress
+from mast_opt.problems.backends.supervise import Outcome, Supervised
 from mast_opt.problems.mip import Mip
 from tests.data_placement.workshop import PROBLEM
 
@@ -139,6 +141,41 @@ def test_a_member_that_fails_costs_nothing_but_its_part(monkeypatch: pytest.Monk
     assert "highs failed: it is broken" in found.message
     with pytest.raises(BackendError, match="it is broken"):
         mast_opt.solve(problem, "auto", threads=1)
+
+
+class _Deaf(Supervised):
+    """A backend that neither keeps its time limit nor looks whether it should stop."""
+
+    name, package, takes_incumbents = "highs", "highspy", False
+
+    def __init__(self) -> None:
+        self.released, self.ended = threading.Event(), threading.Event()
+
+    def version(self) -> str:
+        return "0"
+
+    def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        self.released.wait(60)
+        self.ended.set()
+        return Outcome(Status.NO_SOLUTION, limit=Limit.TIME)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_exact_solver_that_overruns_the_limit_is_not_waited_for(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mast_opt.problems import backends
+
+    real, deaf = backends.get, _Deaf()
+    monkeypatch.setattr(backends, "get", lambda name: deaf if name == "highs" else real(name))
+    problem = mast_opt.generate("task-reassignment", None, seed=3, processes=8, machines=4)
+    try:
+        found = mast_opt.solve(problem, "auto", threads=threads, time_limit_s=1.0, params=BOTH)
+        assert not deaf.ended.is_set()
+    finally:
+        deaf.released.set()
+    assert found.plan is not None
+    assert (found.status, found.limit) == (Status.FEASIBLE, Limit.TIME)
 
 
 def test_a_kind_without_a_heuristic_is_solved_as_by_its_backend() -> None:

@@ -21,6 +21,7 @@ from mast_opt.planner.solving.solution import Solution
 from mast_opt.planner.solving.solver_params import class_of
 from mast_opt.problems import backends
 from mast_opt.problems.backends.base import WATCH_INTERVAL_S, interruptibly
+from mast_opt.problems.backends.progress import overdue
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
@@ -206,7 +207,9 @@ class _Race:
         problem, asked = request.problem, request.asked
         self._solve, self._request, self._strategy = solve, request, strategy
         self._began = time.perf_counter()
-        self._stop = threading.Event()
+        self._stop, self._late = threading.Event(), threading.Event()
+        self._exact_turn: tuple[float, float | None] = (0.0, None)
+        """Begin and time limit of the exact solver in seconds; beyond that it is not waited for."""
         self.near = partial(_near, problem, asked.gap)
         merged = not problem.objective.lexicographic and not problem.objective.policy
         names = [name for name in (strategy.exact, strategy.heuristic) if name and merged]
@@ -230,6 +233,8 @@ class _Race:
                 waiting = []
             if self._request.asked.cancel.is_set() or any(one.settles or self._proven(one) for one in running):
                 stop.set()
+            if stop.is_set() or overdue(elapsed_s - self._exact_turn[0], self._exact_turn[1]):
+                self._late.set()
             if not self._busy and (not waiting or stop.is_set()):
                 return running
             next((one for one in running if one.is_alive()), running[0]).join(WATCH_INTERVAL_S)
@@ -247,8 +252,10 @@ class _Race:
         exact = name == strategy.exact
         if strategy.in_turn and exact and left_s is not None:
             left_s = min(left_s, strategy.head_start_s)
-        heard = partial(self.board.hear, name)
-        mine = replace(asked, threads=threads, on_event=heard, cancel=self._stop, time_limit_s=left_s)
+        if exact:
+            self._exact_turn = time.perf_counter() - self._began, left_s
+        heard, cancel = partial(self.board.hear, name), self._late if exact else self._stop
+        mine = replace(asked, threads=threads, on_event=heard, cancel=cancel, time_limit_s=left_s)
         params = _defaults(kind_of(self._request.problem), name)
         takes = exact and not strategy.in_turn and getattr(backends.get(name), "takes_incumbents", False)
         others = self._offers.get(strategy.heuristic) if takes else None

@@ -13,6 +13,11 @@ LENIENCE_S, LENIENCE = 0.25, 0.02
 """Seconds, and share of the limit, by which a solver may overrun its time limit before it is interrupted."""
 
 
+def overdue(elapsed_s: float, limit_s: float | None) -> bool:
+    """Whether a solver overruns its time limit by more than is tolerated."""
+    return limit_s is not None and elapsed_s > limit_s + max(LENIENCE_S, LENIENCE * limit_s)
+
+
 class Progress:
     """The clock of a solve and its events: only improvements, never a worse incumbent or bound."""
 
@@ -101,8 +106,7 @@ class Relay:
     @property
     def _overdue(self) -> bool:
         """Whether the solver overruns its time limit by more than is tolerated."""
-        limit = self._params.time_limit_s
-        return limit is not None and self._progress.elapsed_s > limit + max(LENIENCE_S, LENIENCE * limit)
+        return overdue(self._progress.elapsed_s, self._params.time_limit_s)
 
 
 @contextmanager

@@ -263,7 +263,8 @@ def test_a_solution_of_an_instance_with_other_names(kind: str, tmp_path: Path) -
         plan = kind_named(kind).plan_type(none, none, none, none, none > 0, np.zeros(len(problem.running), np.bool_))
     else:
         plan = kind_named(kind).analysis.current_plan(problem) or foreign(kind, problem)
-    found = Solution(kind, "none", Status.FEASIBLE, plan, None, 0.0, None, None, "", 0, {}, labels=labels_of(problem))
+    plan = plan.made_for(problem)
+    found = Solution(kind, "none", Status.FEASIBLE, plan, None, 0.0, None, None, "", 0, {})
     mast_opt.write_plan(problem, found, tmp_path / "plan")
     for axis, labels in labels_of(problem).items():
         if not labels:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mast_opt.cli.exit_codes import Exit
@@ -16,10 +17,12 @@ from mast_opt.cli.streams import OnlyResults, console, to_stdout
 from mast_opt.core.errors import InputError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.wording import counted, shown
-from mast_opt.problems.kind.problem import Problem
+from mast_opt.problems.kind.problem import PlanT, Problem
 
 if TYPE_CHECKING:
     from rich.console import Console as Console
+
+    from mast_opt.planner.io import PlanReading
 else:
     Console = object  # rich is loaded only where something is shown
 
@@ -114,6 +117,19 @@ class Run:
         text = Text.assemble((f"{label} ", style), words) if label else Text(words)
         with suppress(OSError):  # nobody is listening
             self.err.print(text, soft_wrap=True)
+
+    def plan_of(self, problem: Problem[PlanT], path: Path) -> "PlanReading[PlanT]":
+        """The plan at a path, with a warning on stderr where it was made for another instance.
+
+        Raises:
+            PlanError: it does not fit the problem.
+        """
+        from mast_opt.planner.io import read_plan_of
+
+        reading = read_plan_of(problem, path)
+        if reading.foreign:
+            self.say(reading.foreign, label="warning:")
+        return reading
 
     def warn(self, found: Sequence[InputWarning], *, strict: bool, show: bool = True) -> None:
         """Put warnings in the record, and on stderr if ``show``.

@@ -10,7 +10,8 @@ from mast_opt.core.arguments import a_text, a_whole, checked, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.plugins import Extensions
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.kind.origin import Origin
+from mast_opt.problems.kind.problem import PlanT, Problem, ProblemT
 from mast_opt.problems.plugin_heuristics import with_plug_ins
 
 if TYPE_CHECKING:
@@ -89,14 +90,23 @@ def kind_of(problem: Problem[PlanT]) -> Kind[Any, PlanT]:
     return kind_named(name)
 
 
-def check_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: object) -> None:
-    """Raises UsageError for what is no plan of this kind, PlanError for one whose arrays do not fit the problem: it is
-    of another instance."""
+def check_plan(kind: Kind[Any, PlanT], problem: ProblemT, plan: object) -> ProblemT:
+    """The problem by which a plan is judged: with the overrides of the plan's solve, unless it states others itself.
+
+    Raises:
+        UsageError: this is no plan of this kind.
+        PlanError: its arrays do not fit the problem, or it was made for an instance with other labels or data.
+    """
     if not isinstance(plan, kind.plan_type):
         ours, theirs = (f"{type_.__module__}.{type_.__name__}" for type_ in (kind.plan_type, type(plan)))
         hint = "; pass its plan, which has this type" if isinstance(getattr(plan, "plan", None), kind.plan_type) else ""
         raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}{hint}")
     kind.verification.check_plan(problem, plan)
+    origin: Origin | None = getattr(plan, "origin", None)
+    if origin is None:
+        return problem
+    origin.check(problem)
+    return origin.judge(problem)
 
 
 @overload

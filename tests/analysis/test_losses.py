@@ -192,7 +192,8 @@ def test_a_robust_plan_saves_data_that_only_a_lost_region_has_today() -> None:
     """It is copied before the region is lost; the base plan without that copy loses it."""
     roomy = replace(FREE, regions=replace(FREE.regions, ingress_limited=np.zeros(3, np.bool_)))
     only_a = mast_opt.solve(replace(roomy, datasets=replace(roomy.datasets, forbidden=grid((LOGS, B), (LOGS, C))))).plan
-    assert mast_opt.verify(roomy, some(only_a)).ok
+    only_a = some(only_a).made_for(roomy)
+    assert mast_opt.verify(roomy, only_a).ok
     robust = mast_opt.whatif(roomy, [Scenario("lost", {"lose_regions": ["a"]})], only_a, robust="weighted").robust
     assert robust is not None
     assert robust.base_lost["lost"] == Loss(("logs",), 4.0, ("train", "etl"))

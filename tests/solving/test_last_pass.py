@@ -145,7 +145,7 @@ def test_a_plan_that_is_as_good_is_taken_without_a_search() -> None:
     assert other.plan is not None
     settling = settling_of(kind_of(problem), problem, near.plan, None)
     assert settling is not None
-    worth = mast_opt.verify(problem, other.plan)
+    worth = mast_opt.verify(problem, other.plan.made_for(problem))
     no_solver: Any = None
     plan, verdict, changed = settling.settled(other.plan, worth, worth.objective, no_solver, SolveParams())
     assert rows(plan) == rows(near.plan) != rows(other.plan)

@@ -100,7 +100,7 @@ def solved(problem: DataPlacement, **asked: Any) -> Any:
 
 def valid_plan(problem: DataPlacement, weights: dict[str, float] | None = None) -> Any:
     """A plan that breaks no rule; with other weights, not the best one."""
-    return mast_opt.solve(problem, "highs", threads=1, weights=weights).plan
+    return some(mast_opt.solve(problem, "highs", threads=1, weights=weights).plan).made_for(problem)
 
 
 class DeafAtFirst(Deaf):

@@ -19,7 +19,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.purchase_question import BuyParams, Purchases
 from mast_opt.planner.analysis.purchases import buy
-from mast_opt.planner.io import check_plan_target, read, read_plan, write, write_plan
+from mast_opt.planner.io import check_plan_target, read, write, write_plan
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.problems.kind.problem import Problem
 
@@ -84,7 +84,7 @@ def command(
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
-        start = None if plan is None else read_plan(problem, plan)
+        start = None if plan is None else run.plan_of(problem, plan).plan
         if plan_out is not None:
             check_plan_target(problem, plan_out)
     if periods is not None:

@@ -14,7 +14,7 @@ from mast_opt.cli.options import Force, Full, Json, TheRun
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.plan_diff import Change, TableDiff, diff
-from mast_opt.planner.io import read, read_plan
+from mast_opt.planner.io import read
 from mast_opt.planner.io.plain_tables import is_run
 from mast_opt.planner.report.terminal.sections import TOP_ROWS
 
@@ -67,8 +67,8 @@ def command(
         problem = read(path)
         run.record["kind"] = problem.kind
         first = problem if before is None else read(before)
-        early = None if other is None else read_plan(first, plan)
-        late = read_plan(problem, plan if other is None else other)
+        early = None if other is None else run.plan_of(first, plan).plan
+        late = run.plan_of(problem, plan if other is None else other).plan
     with run.phase("verify", "comparing"):
         found = diff(problem, early, late, problem_before=None if before is None else first)
     run.record.update(

@@ -17,7 +17,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.explain import Explanation, explain
 from mast_opt.planner.analysis.risk import risk as risk_of
-from mast_opt.planner.io import check_target, read, read_plan_of, write
+from mast_opt.planner.io import check_target, read, write
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
@@ -97,7 +97,7 @@ def command(  # noqa: C901 - one branch for each sort of question
         about = _names(problem, {noun: names for noun, names in given.items() if names})
         asked = None
         if plan is not None:
-            reading = read_plan_of(problem, plan)
+            reading = run.plan_of(problem, plan)
             asked, problem = reading.plan, reading.problem
         problem = options.overrides_given(None, limits=limit).applied_to(problem)
         if out is not None:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Force, Instance, Json, TheRun
-from mast_opt.planner.io import read, read_plan
+from mast_opt.planner.io import read
 from mast_opt.planner.solving.export_files import PROGRAM_WRITERS, check_format, export, formulate, write_program
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import kind_of
@@ -43,7 +43,7 @@ def command(
     words = f"{problem.name} is in {out}."
     if plan is not None:
         with run.phase("read", f"reading {plan}"):
-            chosen = read_plan(problem, plan)
+            chosen = run.plan_of(problem, plan).plan
         export(problem, out, plan=chosen, formulation=formulation, force=force)
         words = f"The plan in {plan} is in {out}."
     elif out.suffix.lower() in PROGRAM_WRITERS:

@@ -14,7 +14,7 @@ from mast_opt.cli.options import Force, Full, Instance, Json, SolveOptions, TheR
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values
-from mast_opt.planner.io import read, read_plan
+from mast_opt.planner.io import read
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 
@@ -58,7 +58,7 @@ def command(
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
-        begin = None if plan is None else read_plan(problem, plan)
+        begin = None if plan is None else run.plan_of(problem, plan).plan
     with Interrupt(run, "the values so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", "adding one unit at a time"):

@@ -19,7 +19,7 @@ from mast_opt.cli.search_log import EventLog, SearchLog
 from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.core.wording import percent
-from mast_opt.planner.io import check_plan_target, read_plan, validate
+from mast_opt.planner.io import check_plan_target, read_start, validate
 from mast_opt.planner.report.terminal.progress import Progress
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
@@ -156,7 +156,7 @@ def command(
         named = Overrides() if goal is None else stated_goal(problem, goal)
         stated = named.followed_by(overrides).applied_to(problem)
         run.warn(reading.warnings, strict=strict)
-        begin, close = (None if one is None else read_plan(problem, one) for one in (start, near))
+        begin, close = (None if one is None else _start(run, problem, one) for one in (start, near))
         if out is not None:
             check_plan_target(problem, out)
             check_not_input(out, path, start, near)
@@ -208,6 +208,16 @@ def command(
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
     return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full, fault=contradiction)
+
+
+def _start(run: Run, problem: Problem[PlanT], path: Path) -> PlanT:
+    """The plan at a path as one to begin from or to stay near; what did not match is said."""
+    reading = read_start(problem, path)
+    for words in reading.unmatched:
+        run.say(
+            f"{path} has labels that the instance does not have, and their rows are left out: {words}", label="note:"
+        )
+    return reading.plan
 
 
 def _refuse_with_goals(given: Mapping[str, object]) -> None:

@@ -14,7 +14,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.migration_plan import steps
 from mast_opt.planner.analysis.plan_diff import first_changes
-from mast_opt.planner.io import check_plan_target, read, read_plan, write_plan
+from mast_opt.planner.io import check_plan_target, read, write_plan
 from mast_opt.planner.solving import verify
 
 
@@ -56,7 +56,7 @@ def command(
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
-        wanted = read_plan(problem, plan)
+        wanted = run.plan_of(problem, plan).plan
         if plan_out is not None:
             check_plan_target(problem, plan_out)
     with run.phase("solve", "ordering the steps"):

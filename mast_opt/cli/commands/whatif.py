@@ -19,7 +19,7 @@ from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
 from mast_opt.planner.analysis.scenario_files import check_scenarios, read_scenarios, scenario_warnings
 from mast_opt.planner.analysis.whatif import WhatIf, whatif
-from mast_opt.planner.io import check_plan_target, read_plan_of, validate, write_plan
+from mast_opt.planner.io import check_plan_target, validate, write_plan
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
@@ -105,7 +105,7 @@ def command(
         check_scenarios(reading.kind, described)
         doubtful = scenario_warnings(reading.kind, described, scenarios.name)
         run.warn([*reading.warnings, *doubtful], strict=strict)
-        base = None if plan is None else read_plan_of(problem, plan)
+        base = None if plan is None else run.plan_of(problem, plan)
         begin = None if base is None else base.plan
         overrides = options.overrides_given(weight, order, limit)
         overrides = overrides if base is None else base.overrides.followed_by(overrides)

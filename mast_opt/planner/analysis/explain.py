@@ -19,7 +19,6 @@ from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.infeasibility.elastic_program import Elastic
 from mast_opt.planner.analysis.infeasibility.iis import DeletionFilter
 from mast_opt.planner.analysis.infeasibility.repairs import Repair, RepairSearch, price_list
-from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
@@ -118,7 +117,7 @@ def explain(
     """
     kind, questions = asked(problem)
     if plan is not None:
-        check_plan(kind, problem, plan)
+        problem = check_plan(kind, problem, plan)
         of_solves = (solver, alternatives) != (DEFAULT_SOLVER, DEFAULT_ALTERNATIVES)
         if prices or of_solves or (limits["time_limit_s"], limits["threads"]) != (None, 1):
             raise UsageError(
@@ -194,7 +193,7 @@ def _of_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, names
             expected = f"expected some of {listed(every)}{did_you_mean(name, every)}"
             raise UsageError(f"{problem.name} has no {nouns} called {name!r}; {expected}")
         found += own
-    status = Status.FEASIBLE if verify(problem, plan).ok else None
+    status = Status.FEASIBLE if kind.verification.verify(problem, plan).ok else None
     return Explanation(
         kind.name, status, reasons=tuple(reasons(kind, choices, problem, plan, at) for choices, at in found)
     )

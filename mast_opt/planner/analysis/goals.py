@@ -12,7 +12,7 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.migration_plan import steps
-from mast_opt.planner.solving import Solution, solve, verify
+from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.dispatch import stated_goal
@@ -97,15 +97,16 @@ def figures_of(problem: Problem[PlanT], plans: Mapping[str, PlanT], *, with_step
     state, now = kind.analysis.current_state(problem), kind.analysis.current_plan(problem)
     known = now is not None and (state is None or state.complete)
     return {
-        **({NOTHING: Figures(verify(problem, now))} if known and now is not None else {}),
+        **({NOTHING: Figures(kind.verification.verify(problem, now))} if known and now is not None else {}),
         **{name: _figures(problem, plan, with_steps) for name, plan in plans.items()},
     }
 
 
 def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:
     """Figures of a plan for a goal: its verdict, and the number and days of the steps to it."""
-    verdict = verify(problem, plan)
-    if not with_steps or not verdict.ok or kind_of(problem).migration.steps is None:
+    kind = kind_of(problem)
+    verdict = kind.verification.verify(problem, plan)
+    if not with_steps or not verdict.ok or kind.migration.steps is None:
         return Figures(verdict)
     order = steps(problem, plan)
     return Figures(verdict, len(order.moves), order.days, len(order.stuck))

@@ -8,7 +8,7 @@ from typing import Any, Generic, Unpack
 import numpy as np
 
 from mast_opt.core.arguments import a, a_text, checked, each, optional
-from mast_opt.core.arrays import FloatArray, labels_of
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError, VerificationError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import AGREEMENT, SolveResult, Status, relative_gap
@@ -170,7 +170,6 @@ def _verified(
             message="part of a program over all periods, which has the bound",
             seed=0,
             runtime_s={},
-            labels=labels_of(instance),
         )
         before = rolling.today(instance)
         moved = {} if before is None else hooks.moved(instance, instance, before, own)

@@ -18,7 +18,7 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
-from mast_opt.planner.solving import Solution, verify
+from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.problems import backends
@@ -127,6 +127,7 @@ def marginal_values(
     """
     kind, questions = asked(problem)
     _check(kind, questions, problem, plan, integers, limits["gap"])
+    problem = problem if plan is None else check_plan(kind, problem, plan)
     chosen = _chosen(questions.resources, resources)
     cancel = limits["cancel"] = limits["cancel"] or threading.Event()
     if integers == "fixed" or kind.solvers.method is not None:
@@ -142,7 +143,7 @@ def marginal_values(
         if first.plan is None:
             return replace(nothing, status=Status.INFEASIBLE) if first.status.is_infeasible else nothing
         plan = first.plan
-    elif not verify(problem, plan).ok:
+    elif not kind.verification.verify(problem, plan).ok:
         raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
     params = params_of({**limits, "gap": DEFAULT_GAP})
     held = _fixed_of(kind, plan, backends.get(solver), params) if integers == "fixed" else None
@@ -188,7 +189,7 @@ def _check(
     integers: str,
     gap: float,
 ) -> None:
-    """Raises UsageError for what cannot be asked of this kind, objective and plan; PlanError for another's plan."""
+    """Raises UsageError for what cannot be asked of this kind, objective and plan."""
     if not questions.resources:
         raise UsageError(f"{kind.name} has no resources that are bought by the unit; ask 'mast-opt whatif' instead")
     if integers not in ("fixed", "free"):
@@ -205,8 +206,6 @@ def _check(
         )
     if plan is not None and integers == "fixed" and gap != DEFAULT_GAP:
         raise UsageError("where a plan's whole decisions are kept, what is left is solved without a gap; leave out gap")
-    if plan is not None:
-        check_plan(kind, problem, plan)
 
 
 def _fixed_of(

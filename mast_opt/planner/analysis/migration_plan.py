@@ -1,10 +1,9 @@
 """Migration plans: the order in which a plan can be carried out, for every kind of problem that has one."""
 
 from mast_opt.core.errors import UsageError
-from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.registry import kind_of
+from mast_opt.problems.registry import check_plan, kind_of
 
 
 def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
@@ -20,7 +19,8 @@ def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
     kind = kind_of(problem)
     if kind.migration.steps is None:
         raise UsageError(f"a plan for {kind.name} has no steps to order")
-    verdict = verify(problem, plan)
+    problem = check_plan(kind, problem, plan)
+    verdict = kind.verification.verify(problem, plan)
     if not verdict.ok:
         raise UsageError(
             f"the plan breaks {verdict.violations[0]}, so there is no way to it within the limits; "

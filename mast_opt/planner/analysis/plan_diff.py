@@ -13,7 +13,6 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.io.validation.frames import table_frames
-from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -153,7 +152,7 @@ def diff(
             raise UsageError(f"{first.name} states no present state; pass two plans")
     check_plan(kind, first, before)
     check_plan(kind, problem, after)
-    verdicts = verify(first, before), verify(problem, after)
+    verdicts = kind.verification.verify(first, before), kind.verification.verify(problem, after)
     instance: tuple[TableDiff, ...] = ()
     if problem_before is not None:
         found = tables_diff(
@@ -212,7 +211,7 @@ def first_changes(problem: Problem[PlanT], plan: PlanT, count: int) -> PlanT:
             changes break a limit; it says how many do not.
     """
     kind = kind_of(problem)
-    check_plan(kind, problem, plan)
+    problem = check_plan(kind, problem, plan)
     before: PlanT | None = kind.analysis.current_plan(problem)
     groups = kind.analysis.hooks().change_groups
     if before is None:
@@ -220,13 +219,13 @@ def first_changes(problem: Problem[PlanT], plan: PlanT, count: int) -> PlanT:
     if groups is None:
         raise UsageError(f"changes of {kind.name} are not told apart")
     changes = groups(problem, before, plan)
-    worths = _worths(kind, problem, before, plan, verify(problem, plan))
+    worths = _worths(kind, problem, before, plan, kind.verification.verify(problem, plan))
     if len(worths) < len(changes.words):
         raise UsageError(f"the plan has {len(changes.words):,} changes; at most {MOST_CHANGES:,} are put in order")
     order = [changes.words.index(worth.change) for worth in worths]
     for made in range(min(count, len(order)), len(order) + 1):
         found: PlanT = changes.only(frozenset(order[:made]))
-        verdict = verify(problem, found)
+        verdict = kind.verification.verify(problem, found)
         if verdict.ok and made == min(count, len(order)):
             return found
         if verdict.ok:

@@ -21,7 +21,6 @@ from mast_opt.planner.analysis.purchase_question import (
     params_given,
     positive,
 )
-from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
@@ -80,9 +79,8 @@ def buy(
         raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
     ratio, budget = positive("target", target), None if budget_usd is None else amount("budget_usd", budget_usd)
     chosen = params_given(params)
+    problem = problem if start is None else check_plan(kind, problem, start)
     question = Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days, chosen)
-    if start is not None:
-        check_plan(kind, problem, start)
     before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
     asked_of = params_of(limits)
     rehearse(kind, needed(kind, solver, problem), asked_of.cancel)
@@ -159,7 +157,10 @@ def tried_with(question: Question, steps: Steps, solver: str, params: SolveParam
 
 def _at_target(question: Question, after: Problem[Any], plan: object) -> bool:
     """Whether a plan of the instance after the purchase breaks no rule and is at the target."""
-    return verify(after, plan).ok and question.hooks.worst(after, plan, question.tier) <= question.ratio
+    return (
+        question.kind.verification.verify(after, plan).ok
+        and question.hooks.worst(after, plan, question.tier) <= question.ratio
+    )
 
 
 def _plan_within(

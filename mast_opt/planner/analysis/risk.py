@@ -22,5 +22,5 @@ def risk(problem: Problem[PlanT], plan: PlanT | None = None) -> Risk:
     if questions.risk is None:
         raise UsageError(f"{kind.name} has no replicas to ask about; --risk is for data-placement")
     if plan is not None:
-        check_plan(kind, problem, plan)
+        problem = check_plan(kind, problem, plan)
     return questions.risk(problem, plan)

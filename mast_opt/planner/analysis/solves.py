@@ -4,7 +4,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from mast_opt.core.errors import UsageError
@@ -12,6 +12,8 @@ from mast_opt.core.executor import EXECUTORS, RAY, THREADS, Call, Executor, Work
 from mast_opt.core.parallel import in_parallel
 from mast_opt.planner.analysis.common import solve_from
 from mast_opt.planner.solving import Solution
+from mast_opt.problems.kind.carry_over import carried_over
+from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.registry import kind_of
 
 GivenT = TypeVar("GivenT")
@@ -46,7 +48,9 @@ class Workers:
         Args:
             limits: further arguments of ``mast_opt.solve``, without ``cancel``.
         """
-        return self.run(_solve, (solver, instance, start, limits))
+        begin = None if start is None else carried_over(kind_of(instance), instance, start)[0]
+        found = self.run(_solve, (solver, instance, begin, limits))
+        return found if found.plan is None else replace(found, plan=made_for(instance, found.plan, found.overrides))
 
 
 def _solve(given: tuple[str, Any, Any, Mapping[str, Any]], cancel: threading.Event) -> Solution[Any]:

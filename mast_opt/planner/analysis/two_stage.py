@@ -20,6 +20,7 @@ from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Loss, TwoStage
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.kind.problem import PlanT
 from mast_opt.problems.mip import Block, Mip, frozen
 from mast_opt.problems.mip.transforms import Extension, extended
@@ -236,7 +237,8 @@ class RobustSearch(Generic[PlanT]):
         def solved(name: str) -> Solution[PlanT]:
             rest = self.stages.recourse(self.instances[name], plan, name == names[0])
             limit_s = self.clock.budget_s(next(shares))
-            return self.workers.solve(self.solver, rest, starts.get(name), {**limits, "time_limit_s": limit_s})
+            found = self.workers.solve(self.solver, rest, starts.get(name), {**limits, "time_limit_s": limit_s})
+            return found if found.plan is None else replace(found, plan=made_for(self.instances[name], found.plan))
 
         return dict(zip(names, self.workers.each(solved, names), strict=True))
 

@@ -19,7 +19,7 @@ from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
 from mast_opt.planner.analysis.solves import solving
 from mast_opt.planner.analysis.two_stage import Robust, RobustSearch
-from mast_opt.planner.solving import Solution, verify
+from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
@@ -156,13 +156,13 @@ def whatif(
     chosen = solver_params(kind, solver, params)
     check_scenarios(kind, scenarios)
     if plan is not None:
-        check_plan(kind, problem, plan)
+        problem = check_plan(kind, problem, plan)
     if robust is not None:
         _check_robust(kind, questions, problem, robust)
         exact = exact_solver(kind, solver)
     cancel = limits.pop("cancel") or threading.Event()
     instances = {BASE: questions.priced(problem)}
-    if plan is not None and not verify(instances[BASE], plan).ok:
+    if plan is not None and not kind.verification.verify(instances[BASE], plan).ok:
         raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
     unsettled = dict(instances)
     losses = {BASE: _settled(questions, problem, problem, {}, plan)[1]}

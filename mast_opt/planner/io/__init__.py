@@ -6,7 +6,7 @@ Nothing here knows a problem: tables are read, checked and written by the schema
 from mast_opt.planner.io.certificate import read_certificate
 from mast_opt.planner.io.checksum import checksum
 from mast_opt.planner.io.events import read_events
-from mast_opt.planner.io.read import PlanReading, Reading, kind_of_file, read, read_plan, read_plan_of
+from mast_opt.planner.io.read import PlanReading, Reading, kind_of_file, read, read_plan, read_plan_of, read_start
 from mast_opt.planner.io.tables import (
     from_tables,
     from_tables_with_warnings,
@@ -36,6 +36,7 @@ __all__ = [
     "read_events",
     "read_plan",
     "read_plan_of",
+    "read_start",
     "validate",
     "write",
     "write_plan",

@@ -13,9 +13,10 @@ from mast_opt.planner.io.readers.base import Source
 from mast_opt.planner.io.readers.opening import open_source
 from mast_opt.planner.io.validation.label_warnings import label_warnings
 from mast_opt.planner.io.validation.tables import Checked, check_tables
+from mast_opt.problems.kind.carry_over import matched
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.kind.schema import Schema
+from mast_opt.problems.kind.schema import Axis, Schema
 from mast_opt.problems.registry import kind_named, kind_of
 
 PlaceT = TypeVar("PlaceT", Fault, InputWarning)
@@ -66,6 +67,20 @@ def warnings_in(source: Source, kind: Kind[Any, Any], checked: Checked) -> tuple
     """Values of checked tables that were probably not meant, with their places in the source."""
     suspicious = (*kind.tables.warnings(checked.tables), *label_warnings(kind.tables.schema, checked.tables))
     return tuple(placed(one, source, checked) for one in suspicious)
+
+
+def plan_by_label(problem: Problem[PlanT], source: Source, faults: Faults) -> tuple[PlanT, tuple[str, ...]]:
+    """The plan of another instance that a source holds, as one for this problem, and the labels that do not match.
+
+    Raises PlanError with these faults and all that are found here.
+    """
+    kind = kind_of(problem)
+    schema = kind.tables.plan_schema
+    mentioned = replace(schema, axes=tuple(Axis(axis.name) for axis in schema.axes))
+    checked = check_tables(source, mentioned, faults, others=_others(source, "instance", kind.tables.schema))
+    if checked is None or faults:
+        raise PlanError(faults.found)
+    return matched(kind, problem, checked.tables)
 
 
 def plan_in(

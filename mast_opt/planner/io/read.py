@@ -20,7 +20,7 @@ from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import shown
 from mast_opt.planner.io.checksum import checksum_of
 from mast_opt.planner.io.consistent_read import read_undisturbed
-from mast_opt.planner.io.contents import mistaken, open_instance, plan_in, problem_in
+from mast_opt.planner.io.contents import mistaken, open_instance, plan_by_label, plan_in, problem_in
 from mast_opt.planner.io.faults import Faults, shortened
 from mast_opt.planner.io.header import kind_in
 from mast_opt.planner.io.readers.base import Source, Untyped
@@ -28,6 +28,7 @@ from mast_opt.planner.io.readers.folder import FolderSource
 from mast_opt.planner.io.readers.opening import open_source
 from mast_opt.planner.io.validation.tables import Rounding
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.kind.overrides import Overrides, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
@@ -131,6 +132,8 @@ class PlanReading(Generic[PlanT]):
     """Overrides with which the plan was solved instead of what its instance says; ``problem`` has them."""
     problem: Any = None
     """The instance with these overrides: what the figures of ``plan.toml`` are about."""
+    unmatched: tuple[str, ...] = ()
+    """Labels of the plan that the instance does not have, by axis; see ``read_start``."""
 
 
 def _a_path_of_files(name: str, value: object) -> None:
@@ -200,7 +203,15 @@ def read_plan_of(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanRead
     return read_undisturbed(Path(path), "plan.toml", lambda: _read_plan_of(problem, Path(path)))
 
 
-def _read_plan_of(problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
+def read_start(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanReading[PlanT]:
+    """Read a plan to begin from or to stay near. One that was made for another instance is matched by label: what this
+    instance does not have is left out, and named in ``PlanReading.unmatched``."""
+    a_path("path", path)
+    use_tables("read a plan")
+    return read_undisturbed(Path(path), "plan.toml", lambda: _read_plan_of(problem, Path(path), by_label=True))
+
+
+def _read_plan_of(problem: Problem[PlanT], path: Path, *, by_label: bool = False) -> PlanReading[PlanT]:
     """Read a plan at a path, with its ``plan.toml`` and overrides. Raises PlanError with every fault."""
     kind = kind_of(problem)
     faults = Faults()
@@ -211,10 +222,17 @@ def _read_plan_of(problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
     header, instance = kind.tables.problem_to_tables(problem)
     foreign = _foreign(fields, header.name, checksum_of(kind.tables.schema, header, instance))
     cause = foreign or ("" if fields else mistaken(path, "instance"))
-    plan = plan_in(problem, source, instance.axes, faults, cause)
+    unmatched: tuple[str, ...] = ()
+    if by_label and foreign:
+        plan, unmatched = plan_by_label(problem, source, faults)
+        fields = {name: value for name, value in fields.items() if name != KEY}
+    else:
+        plan = plan_in(problem, source, instance.axes, faults, cause)
     same = None if "checksum" not in fields else not foreign
     overrides, stated = overrides_in(fields, problem)
-    return PlanReading(plan, fields, same, foreign, overrides, stated)
+    if same:
+        plan = made_for(problem, plan, overrides)
+    return PlanReading(plan, fields, same, foreign, overrides, stated, unmatched)
 
 
 def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:

@@ -29,6 +29,9 @@ from mast_opt.planner.solving.request import Request, check_request
 from mast_opt.planner.solving.solution import Solution
 from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems import backends
+from mast_opt.problems.kind.carry_over import carried_over
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.kind.overrides import Overrides, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, TermName, check_plan, kind_of
@@ -45,8 +48,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
         PlanError: the plan was made for another instance.
     """
     kind = kind_of(problem)
-    check_plan(kind, problem, plan)
-    return kind.verification.verify(problem, plan)
+    return kind.verification.verify(check_plan(kind, problem, plan), plan)
 
 
 @checked(
@@ -84,7 +86,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
             heuristic side by side, each on threads of its own, with the best plan and the tightest bound of both; a
             small instance is HiGHS's alone for a while, and a kind without a heuristic altogether. Its answer is the
             same every time where HiGHS proves it alone; otherwise it depends on the clock.
-        start: a plan to begin from; it may break rules, but then helps less. An exact solver that is given none
+        start: a plan to begin from; it may break rules, but then helps less. One of another instance is matched by
+            label, and ``Solution.unmatched`` says what is missing here. An exact solver that is given none
             begins with the present state, where the instance gives it and it breaks no rule. It is an error for
             heuristics that build one plan and end, such as ``exhaustive``.
         formulation: one of the kind's formulations, for MIP backends.
@@ -111,13 +114,15 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     Raises:
         UsageError: an argument that cannot be honoured.
         Contradiction: the second solver and the first prove what cannot both be true.
-        PlanError: the start was made for another instance.
+        PlanError: the start, or the plan to stay near, does not fit.
         FormulationTooLarge: a MIP backend would need more memory than there is.
         BackendError: the solver failed or is missing.
         VerificationError: the verifier rejects what the solver calls a solution.
     """
-    kind = kind_of(problem)
+    kind, asked_for = kind_of(problem), problem
     time_limit_s, iterations = control["time_limit_s"], control["iterations"]
+    start, unmatched = _by_label(kind, problem, start)
+    near, others = _by_label(kind, problem, near)
     if near is not None:
         start, control["gap"] = near if start is None else start, max(control["gap"], SLACK)
     if solver == AUTO and kind.solvers.method is not None:
@@ -142,11 +147,15 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     )
 
     def found(asked: Request[PlanT], clock: Clock | None = None) -> Solution[PlanT]:
-        solution = replace(_found(asked, clock), overrides=overrides)
-        if settling is None or solution.plan is None or asked.asked.cancel.is_set():
+        known = tuple(dict.fromkeys((*unmatched, *others)))
+        solution = replace(_found(asked, clock), overrides=overrides, unmatched=known)
+        if solution.plan is None:
             return solution
-        left_s = None if time_limit_s is None else KEPT * time_limit_s + (0.0 if clock is None else clock.remaining_s)
-        return _settled(settling, solution, asked.asked, left_s) if settling.has_time(left_s) else solution
+        if settling is not None and not asked.asked.cancel.is_set():
+            left_s = None if time_limit_s is None else KEPT * time_limit_s + (clock.remaining_s if clock else 0.0)
+            if settling.has_time(left_s):
+                solution = _settled(settling, solution, asked.asked, left_s)
+        return replace(solution, plan=made_for(asked_for, solution.plan, overrides))
 
     if cross_check is None:
         return found(request, clock)
@@ -168,6 +177,11 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         )
 
     return cross_checked(first, cross_check, again, request.asked.cancel, request.asked.gap)
+
+
+def _by_label(kind: Kind[Any, Any], problem: Problem[Any], plan: PlanT | None) -> tuple[PlanT | None, tuple[str, ...]]:
+    """A plan to begin from or to stay near, carried over where it is another instance's, and what did not match."""
+    return (None, ()) if plan is None else carried_over(kind, problem, plan)
 
 
 def _settled(

@@ -12,7 +12,6 @@ from functools import cache, cached_property, partial
 from importlib.metadata import version
 from typing import Any, Generic
 
-from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import Interrupted, UsageError, VerificationError
 from mast_opt.core.solve_result import Event, Limit, Status
 from mast_opt.core.verdict import Conflict
@@ -83,7 +82,6 @@ def solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Plan
         events=tuple(events),
         certificate=ended.certificate,
         frozen={} if run.fixed is None else run.fixed.parts,
-        labels=labels_of(problem),
         sense=problem.sense,
     )
 

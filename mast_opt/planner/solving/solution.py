@@ -1,13 +1,13 @@
 """Solution object that ``solve`` returns, and its plan in files."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Any, Generic
 
 from mast_opt.core.arguments import refuse
-from mast_opt.core.arrays import OTHER_INSTANCE, labels_of
+from mast_opt.core.arrays import OTHER_INSTANCE
 from mast_opt.core.errors import Fault, PlanError, UsageError
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative_gap
@@ -105,8 +105,6 @@ class Solution(Summarised, Generic[PlanT]):
     """Weights and order that were asked for instead of the instance's; verdict, objective and bound follow them."""
     params: Mapping[str, Value] = field(default_factory=dict)
     """Name → value, of the solver's parameters that were not at their defaults; ``solve`` takes it back."""
-    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The labels of the instance's axes. The plan holds positions on them."""
     strategy: Mapping[str, Value] = field(default_factory=dict)
     """Decisions of the solver about this instance, where it states them."""
     unimproved: bool = False
@@ -115,6 +113,8 @@ class Solution(Summarised, Generic[PlanT]):
     """Whether the objective is minimised or maximised; ``bound`` lies on the other side of it."""
     cross_check: CrossCheck | None = None
     """Result of a second solver, where one was asked for."""
+    unmatched: tuple[str, ...] = ()
+    """Labels of a start or of a plan to stay near that the instance does not have, by axis."""
     last_pass: LastPass | None = None
     """Rows that differ from today, or from the plan to stay near, before and after the last pass; None without one."""
 
@@ -175,20 +175,8 @@ def solved_plan(problem: Problem[PlanT], solution: Solution[PlanT]) -> PlanT:
     if solution.plan is None:
         raise UsageError(f"there is no plan to write: the solve ended {solution.status.value}")
     check_plan(kind, problem, solution.plan)
-    _check_labels(problem, solution)
     _check_worth(kind.verification.verify(solution.overrides.applied_to(problem), solution.plan), solution)
     return solution.plan
-
-
-def _check_labels(problem: Problem[Any], solution: Solution[Any]) -> None:
-    """Raises PlanError where positions of a solution's plan mean something else in this instance."""
-    for axis, here in labels_of(problem).items():
-        said = tuple(solution.labels.get(axis, here))
-        if said != here:
-            pairs = zip(said, here, strict=False)
-            at = next((at for at, (label, other) in enumerate(pairs) if label != other), min(len(said), len(here)))
-            expected, found = (repr(labels[at]) if at < len(labels) else "nothing" for labels in (said, here))
-            raise PlanError([Fault(f"{axis}[{at}]", f"{expected}, as in the solution", value=found)], OTHER_INSTANCE)
 
 
 def _check_worth(here: Verdict, solution: Solution[Any]) -> None:

@@ -87,6 +87,7 @@ class Overrides:
         return {name: value for name, value in stated.items() if value is not None}
 
 
+NO_OVERRIDES = Overrides()
 Goal = Callable[[Any], Overrides]
 """Problem → the objective that a goal stands for. Raises UsageError where the goal means nothing for the instance."""
 

@@ -23,6 +23,8 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import did_you_mean, plain
 from mast_opt.problems.kind import schema
 from mast_opt.problems.kind.header import term_faults
+from mast_opt.problems.kind.origin import Origin
+from mast_opt.problems.kind.overrides import NO_OVERRIDES, Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.kind.stated_columns import Stated, columns_in
 
@@ -397,6 +399,24 @@ class Decisions(Summarised, Frozen):
 
     A subclass is a frozen dataclass (``eq=False, repr=False``).
     """
+
+    origin: Origin | None = None
+    """The instance that the plan was made for; None for a plan that somebody put together. It does not count when
+    plans are compared."""
+
+    def made_for(self, problem: Problem[Any], overrides: Overrides = NO_OVERRIDES) -> Self:
+        """The plan as one of this instance: functions refuse it for another one, and judge it with these overrides.
+
+        Args:
+            problem: an instance that the plan fits.
+            overrides: what its solve was asked for instead of the instance's weights, order and limits.
+        """
+        copy: Self = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, origin=Origin(problem, overrides))
+        return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | ({} if self.origin is None else {"origin": self.origin})
 
     def _summary(self) -> Summary:
         """Summary of the plan: shapes of its arrays."""

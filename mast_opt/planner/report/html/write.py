@@ -58,7 +58,7 @@ def write_report(
         PlanError: the plan was made for another instance.
         InputError: a file that is there already or cannot be written; nothing is then left half-written.
     """
-    check_plan(kind_of(problem), problem, plan)
+    problem = check_plan(kind_of(problem), problem, plan)
     targets = [(Path(path), ".html")] + ([] if picture is None else [(Path(picture), ".png")])
     for target, suffix in targets:
         if target.suffix.lower() != suffix:

@@ -1,9 +1,13 @@
-"""Checksums and ``.dat`` files of the committed instances are what they were when the instances were committed."""
+"""Checksums and ``.dat`` files of the committed instances are what they were when the instances were committed.
+
+``python -m tests.io.test_committed_digests`` pins what they are now.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +54,18 @@ def test_a_committed_instance_says_what_it_said(tmp_path: Path, path: Path) -> N
 
 def test_every_committed_instance_is_pinned() -> None:
     assert sorted(pinned()) == [str(path.relative_to(ROOT)) for path in committed()]
+
+
+def as_text(found: dict[str, list[str]]) -> str:
+    """Digests as the file has them: a line for each instance."""
+    lines = (f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in found.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def test_the_file_is_as_the_command_writes_it() -> None:
+    assert as_text(pinned()) == PINNED.read_text()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        PINNED.write_text(as_text({str(path.relative_to(ROOT)): digests(path, Path(place)) for path in committed()}))

@@ -91,7 +91,7 @@ def labels_of(problem: Problem[Any], folder: Path) -> set[str]:
 def solvers_of(kind: str) -> dict[str, bool]:
     """Heuristics of a kind, and whether they go on to improve a plan."""
     solvers = registry.kind_named(kind).solvers
-    return {name: name not in solvers.constructive for name in solvers.heuristics}
+    return {name: not solvers.is_constructive(name) for name in solvers.heuristics}
 
 
 def two_namings(names: Collection[str], seed: int) -> tuple[dict[str, str], dict[str, str]]:

@@ -18,7 +18,7 @@ def test_the_page_of_a_problem_states_weights_and_columns_of_the_code(name: str)
     kind, page = registry.kind_named(name), (PAGES / f"{name}.md").read_text(encoding="utf-8")
     terms = re.search(r"^\| term \|.*\bweight\b.*\n(\|.*\n)+", page, re.M)
     weights = re.findall(r"^\| `(\w+)` \|(?:.*\|)? (\d[\d.]*) \|", terms[0] if terms else "", re.M)
-    assert {term: float(weight) for term, weight in weights} == dict(kind.terms)
+    assert {term: float(weight) for term, weight in weights} == {name: term.weight for name, term in kind.terms.items()}
     for table in kind.tables.schema.tables:
         row = re.search(rf"^\| `{table.name}`.*\| `([^`|]+)`[^|]*\|$", page, re.M)
         assert row, f"no row of {table.name}"

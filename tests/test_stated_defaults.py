@@ -50,7 +50,7 @@ def _values() -> Iterator[tuple[str, object]]:
                 ]
                 yield (*renamed, f"--{name.replace('_', '-')}")[0], parameter.default
     for kind in map(registry.kind_named, registry.kind_names()):
-        yield from kind.terms.items()
+        yield from ((name, term.weight) for name, term in kind.terms.items())
         for family in kind.generate.families.values():
             for name, size in family.sizes.items():
                 yield f"--{name.replace('_', '-')}", size

@@ -10,7 +10,7 @@ import pytest
 
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.verdict import Conflict
-from mast_opt.problems.kind.header import Header, Rule
+from mast_opt.problems.kind.header import Header, Rule, Term
 from mast_opt.problems.kind.interfaces import (
     AnalysisInterface,
     FormulationInterface,
@@ -134,7 +134,7 @@ KIND: Kind[Toy, Any] = Kind(
         plan_from_tables=lambda toy, tables: tables,
         plan_to_tables=lambda toy, plan: plan,
     ),
-    terms={"peak": 1.0, "overload": 10.0, "idle": 0.0},
+    terms={"peak": Term(1.0, "ratio"), "overload": Term(10.0, "share"), "idle": Term(0.0, "share")},
     analysis=AnalysisInterface(conflicts=_conflicts),
     verification=VerificationInterface(verify=_unused),
     formulation=FormulationInterface(formulations={}),

@@ -39,7 +39,7 @@ def priced(tmp_path: Path, **tables: Any) -> JobPlacement:
 @pytest.mark.parametrize("solver", ["highs", *KIND.solvers.heuristics])
 def test_no_solver_admits_a_job_whose_data_no_region_holds(solver: str, tmp_path: Path) -> None:
     problem = priced(tmp_path)
-    iterations = None if solver == "highs" or solver in KIND.solvers.constructive else 2
+    iterations = None if solver == "highs" or KIND.solvers.is_constructive(solver) else 2
     found = mast_opt.solve(problem, solver, threads=1, iterations=iterations).plan
     assert len(some(found).job) == 0
     assert reason_in_words(problem, 0).endswith("no region holds a dataset that the job reads")

@@ -42,7 +42,7 @@ def regions_of(problem: JobPlacement, plan: mast_opt.problems.job_placement.Plan
 @pytest.mark.parametrize("solver", ["highs", *KIND.solvers.heuristics])
 def test_every_solver_keeps_jobs_within_the_residency_of_their_data(solver: str, resident: JobPlacement) -> None:
     free = replace(resident, datasets=replace(resident.datasets, residency=np.zeros_like(resident.datasets.residency)))
-    iterations = None if solver == "highs" or solver in KIND.solvers.constructive else 5
+    iterations = None if solver == "highs" or KIND.solvers.is_constructive(solver) else 5
     plans = [
         mast_opt.solve(problem, solver=solver, threads=1, gap=0.01, iterations=iterations).plan
         for problem in (free, resident)

@@ -75,7 +75,7 @@ def test_figures_of_the_summary_are_the_verifiers(tmp_path: Path) -> None:
     weights = problem.objective.weights
     weighed = {name: value for name, value in solution.verdict.terms.items() if value or weights[name]}
     for name, value in weighed.items():
-        assert shown[name][3] == kind_of(problem).units[name]
+        assert shown[name][3] == kind_of(problem).terms[name].unit
         assert (shown[name][2], *shown[name][4:6]) == pytest.approx((value, weights[name], value * weights[name]))
     assert shown["objective"][5] == pytest.approx(sum(weights[name] * value for name, value in weighed.items()))
 

@@ -60,7 +60,7 @@ for name, family in kind.generate.families.items():
     problem = mast_opt.generate(KIND, name, **EXTRA[name]) if name in EXTRA else small
     for solver in kind.solvers.heuristics:
         stated = priced(problem, solver)
-        constructive = solver in kind.solvers.constructive
+        constructive = kind.solvers.is_constructive(solver)
         for threads in (1,) if constructive else (1, 2):
             mast_opt.solve(stated, solver, iterations=None if constructive else 3, threads=threads, time_limit_s=20)
 """

@@ -53,9 +53,9 @@ def check(kind: str, document: dict[str, Any], folder: Path, exact: tuple[str, .
     taken = 0
     bound: float | None = None
     heuristics = kind_named(kind).solvers.heuristics
-    constructive = kind_named(kind).solvers.constructive
+    solvers = kind_named(kind).solvers
     for solver in (*exact, *heuristics):
-        rounds = 3 if solver in heuristics and solver not in constructive else None
+        rounds = 3 if solver in heuristics and not solvers.is_constructive(solver) else None
         try:
             found = mast_opt.solve(problem, solver, threads=1, iterations=rounds, time_limit_s=60)
         except UnsupportedOption:

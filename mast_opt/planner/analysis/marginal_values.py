@@ -146,8 +146,8 @@ def marginal_values(
     elif not kind.verification.verify(problem, plan).ok:
         raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
     params = params_of({**limits, "gap": DEFAULT_GAP})
-    held = _fixed_of(kind, plan, backends.get(solver), params) if integers == "fixed" else None
-    ask = held or (lambda instance: _free(solved(instance, plan)))
+    held = partial(_fixed, kind, plan, backends.get(solver), params) if integers == "fixed" else None
+    ask: Callable[..., tuple[float, float, float] | None] = held or (lambda instance: _free(solved(instance, plan)))
 
     before = ask(problem)
     if before is None and cancel.is_set():
@@ -174,11 +174,12 @@ def marginal_values(
 def _in_dollars(kind: Kind[Any, Any], problem: Problem[Any], answer: Marginals) -> Marginals:
     """Marginal values with each value in dollars: divided by the weight of the first term in dollars that has one."""
     weights = {} if problem.objective.lexicographic else problem.objective.weights
-    term = next((term for term, unit in kind.units.items() if unit.startswith("USD") and weights.get(term)), None)
+    dollars = [name for name, term in kind.terms.items() if term.unit.startswith("USD") and weights.get(name)]
+    term = min(dollars, key=lambda term: kind.terms[term].unit == "USD a day", default=None)
     if term is None:
         return answer
     values = tuple(replace(one, usd=None if one.value is None else one.value / weights[term]) for one in answer.values)
-    return replace(answer, values=values, usd_unit=kind.units[term])
+    return replace(answer, values=values, usd_unit=kind.terms[term].unit)
 
 
 def _check(
@@ -208,13 +209,6 @@ def _check(
         raise UsageError("where a plan's whole decisions are kept, what is left is solved without a gap; leave out gap")
 
 
-def _fixed_of(
-    kind: Kind[Any, PlanT], plan: PlanT, backend: Backend, params: SolveParams
-) -> Callable[[Problem[PlanT]], tuple[float, float, float] | None]:
-    """``_fixed`` as a function of the instance."""
-    return lambda instance: _fixed(kind, instance, plan, backend, params)
-
-
 def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:
     """The resources that are asked for by name, or all. Raises UsageError for an unknown one."""
     by_name = {one.name: one for one in known}
@@ -225,7 +219,7 @@ def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:
 
 
 def _fixed(
-    kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, backend: Backend, params: SolveParams
+    kind: Kind[Any, PlanT], plan: PlanT, backend: Backend, params: SolveParams, problem: Problem[PlanT]
 ) -> tuple[float, float, float] | None:
     """(objective, bound, objective) of the linear program that is left when every integer column is held."""
     formulation = kind.formulate(problem, heuristics_too=False)

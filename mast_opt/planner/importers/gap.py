@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.errors import SourceError
 from mast_opt.core.units import MICRO
@@ -23,10 +22,9 @@ from mast_opt.planner.io.readers.base import read_bytes
 from mast_opt.problems.job_placement.entities import Clusters, Costs, Racks, Servers
 from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.problems.job_placement.problem import TERMS, JobPlacement
-from mast_opt.problems.job_placement.units import WHOLE
+from mast_opt.problems.job_placement.units import WHOLE, Ints
 from mast_opt.problems.kind.header import Objective
 
-Ints = NDArray[np.int64]
 LARGEST = 10**9
 """Largest number that a file may hold; sums stay exact in 64 bits."""
 MOST_DIGITS = 20

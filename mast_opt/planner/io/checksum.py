@@ -46,11 +46,11 @@ def checksum_of(schema: Schema, header: Header, tables: Tables) -> str:
 
 def _header_text(header: Header) -> str:
     """Header of an instance as text for its checksum."""
-    objective, later = header.objective, kind_named(header.kind).later_terms
+    objective, stated = header.objective, kind_named(header.kind).terms
     content: dict[str, Any] = {
         "kind": header.kind,
         "rules": {name: str(value) for name, value in header.rules.items()},
-        "weights": {term: float(weight) for term, weight in objective.weights.items() if weight or term not in later},
+        "weights": {name: float(one) for name, one in objective.weights.items() if one or not stated[name].later},
         "tier_weights": {str(tier): float(weight) for tier, weight in objective.tier_weights.items()},
         "order": list(objective.order),
     }

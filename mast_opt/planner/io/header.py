@@ -12,7 +12,7 @@ from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.io.faults import Faults, one_of, whole_letters
 from mast_opt.planner.io.readers.base import Number, Untyped
 from mast_opt.planner.io.validation.cells import faulty_labels
-from mast_opt.problems.kind.header import MOST_WEIGHT, Header, Objective, Policy, Rule, sound_weight
+from mast_opt.problems.kind.header import MOST_WEIGHT, Header, Objective, Policy, Rule, Term, sound_weight
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.limits import MOST_LIMIT, limit_value, plain_number
 from mast_opt.problems.registry import kind_names
@@ -104,7 +104,7 @@ def _limits(top: "_Fields", kind: Kind[Any, Any]) -> dict[str, Fraction]:
     return limits
 
 
-def _terms(read: "_Fields", terms: Mapping[str, float]) -> Objective:
+def _terms(read: "_Fields", terms: Mapping[str, Term]) -> Objective:
     """An objective of weighted terms, as a header states it."""
     read.refuse_unknown(key for key in _OBJECTIVE if key != "peak_levels" or "peak" in terms)
     mode = read.choice("mode", MODES, MODES[0]) or MODES[0]
@@ -137,10 +137,10 @@ def _setting(read: "_Fields", key: str, choices: tuple[str, ...], policy: str) -
     return ""
 
 
-def _weights(read: "_Fields", terms: Mapping[str, float]) -> dict[str, float]:
+def _weights(read: "_Fields", terms: Mapping[str, Term]) -> dict[str, float]:
     """Weights of the terms in the header's objective; a fault for an unknown term."""
     read.refuse_unknown(terms)
-    return {term: read.weight(term, default) for term, default in terms.items()}
+    return {name: read.weight(name, term.weight) for name, term in terms.items()}
 
 
 def _by_tier(read: "_Fields", what: str) -> dict[int, float]:

@@ -34,7 +34,7 @@ def write_template(kind: KindName, path: str | PathLike[str], *, force: bool = F
     check_free(target, force=force)
     rules = {rule.name: rule.default for rule in chosen.tables.rules}
     policy = next(iter(chosen.policies), "")
-    weights = {term: weight for term, weight in chosen.terms.items() if "USD" not in chosen.units[term]}
+    weights = {name: term.weight for name, term in chosen.terms.items() if "USD" not in term.unit}
     header = Header(chosen.name, f"my-{chosen.name}", Objective(weights, policy=policy), rules)
     schema, example = chosen.tables.schema, chosen.tables.example
     wide = {name: len(schema.table(name).columns) for name in example}

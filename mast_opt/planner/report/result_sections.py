@@ -10,7 +10,7 @@ from mast_opt.planner.analysis.joint_periods import JointPeriods
 from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.periods import Periods
-from mast_opt.planner.analysis.plan_diff import Change, Diff, TableDiff
+from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
 from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from mast_opt.planner.analysis.whatif import WhatIf
@@ -38,7 +38,7 @@ def _proof(solution: Solution[Any]) -> tuple[Cell, ...]:
 def diff_sections(found: Diff) -> tuple[Section, ...]:
     """Figures before and after, then the rows of each table that differ."""
     figures = {"objective": found.objective, **found.terms, **found.metrics}
-    rows = tuple((name, change.before, change.after, change.by) for name, change in figures.items() if _moves(change))
+    rows = tuple((name, one.before, one.after, one.by) for name, one in figures.items() if one.before or one.after)
     heads = (Head("figure"), *Form.AMOUNT.heads("before", "after", "change"))
     tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
     return (Section("Figures", heads, rows), *worth_sections(found), *tables)
@@ -58,11 +58,6 @@ def _of_which(terms: Mapping[str, float]) -> str:
     """The three largest changes of terms in words, for a section."""
     largest = sorted(terms.items(), key=lambda term: -abs(term[1]))
     return ", ".join(f"{name} {value:+.3g}" for name, value in largest[:3])
-
-
-def _moves(change: Change) -> bool:
-    """Whether a figure is above 0 in any of two compared plans."""
-    return bool(change.before or change.after)
 
 
 def table_section(table: TableDiff) -> Section:
@@ -241,7 +236,7 @@ def goal_sections(problem: Problem[Any], figures: Mapping[str, Figures]) -> tupl
     measured = {name: {**one.verdict.terms, **one.verdict.metrics} for name, one in figures.items()}
     names = kind.presentation.compared or {name: name for one in figures.values() for name in one.verdict.metrics}
     rows = [
-        (title, *(shown(one[name], kind.units.get(name, "")) for one in measured.values()))
+        (title, *(shown(one[name], kind.terms[name].unit if name in kind.terms else "") for one in measured.values()))
         for name, title in names.items()
         if any(one[name] for one in measured.values())
     ]

@@ -14,7 +14,7 @@ from mast_opt.problems.data_placement.presentation.answers import COMPARED, answ
 from mast_opt.problems.data_placement.presentation.charts import charts
 from mast_opt.problems.data_placement.presentation.details import details
 from mast_opt.problems.data_placement.presentation.sections import sections
-from mast_opt.problems.data_placement.problem import LATER_TERMS, TERMS, UNITS, DataPlacement
+from mast_opt.problems.data_placement.problem import OBJECTIVE, DataPlacement
 from mast_opt.problems.data_placement.tables import problem_tables
 from mast_opt.problems.data_placement.tables.input_warnings import warnings
 from mast_opt.problems.data_placement.tables.mathprog import write_dat
@@ -56,10 +56,8 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     title="Data placement: where each dataset lives and each workload runs",
     problem_type=DataPlacement,
     plan_type=Plan,
-    terms=TERMS,
-    units=UNITS,
+    terms=OBJECTIVE,
     goals=GOALS,
-    later_terms=LATER_TERMS,
     limits=LIMITS,
     tables=interfaces.TableInterface(
         schema=SCHEMA,

@@ -18,53 +18,37 @@ from mast_opt.core.wording import did_you_mean
 from mast_opt.problems.data_placement import entities
 from mast_opt.problems.data_placement.entities import SHARE, Links
 from mast_opt.problems.data_placement.limits import LIMITS
-from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.kind.header import Objective, Term
 from mast_opt.problems.kind.limits import MOST_LIMIT, limit_faults, limit_value
 from mast_opt.problems.kind.problem_data import Bools, GroupedProblem, Ints
 
 if TYPE_CHECKING:
     from mast_opt.problems.data_placement.plan import Plan  # noqa: F401 - named in a string below
 
-__all__ = ["LATER_TERMS", "NO_GPU", "SHARE", "TERMS", "UNITS", "Bools", "DataPlacement", "Ints", "Links", "read_only"]
+__all__ = ["NO_GPU", "OBJECTIVE", "SHARE", "TERMS", "Bools", "DataPlacement", "Ints", "Links", "read_only"]
 
 ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 
-TERMS: Mapping[str, float] = {
-    "peak": 1.0,
-    "overload": 10.0,
-    "idle": 0.0,
-    "remote": 2000.0,
-    "egress": 0.0,
-    "copy": 0.5,
-    "storage": 0.1,
-    "moved_work": 1.0,
-    "unserved": 4000.0,
-    "running_cost": 0.0,
-    "migration_cost": 0.0,
-    "retyped_work": 0.1,
+OBJECTIVE: Mapping[str, Term] = {
+    "peak": Term(1.0, "demand/supply above the level, weighted"),
+    "overload": Term(10.0, "share of GPUs, weighted"),
+    "idle": Term(0.0, "share of GPUs"),
+    "remote": Term(2000.0, "share of reads"),
+    "egress": Term(0.0, "USD a day"),
+    "copy": Term(0.5, "copies of everything"),
+    "storage": Term(0.1, "copies of everything"),
+    "moved_work": Term(1.0, "share of GPU work"),
+    "unserved": Term(4000.0, "share of GPU work, weighted"),
+    "running_cost": Term(0.0, "USD a month", later=True),
+    "migration_cost": Term(0.0, "USD", later=True),
+    "retyped_work": Term(0.1, "share of GPU work", later=True, unstated=True),
 }
-"""Objective term → its default weight. What each measures: ``docs/problems/data-placement.md``."""
-UNITS: Mapping[str, str] = {
-    "running_cost": "USD a month",
-    "migration_cost": "USD",
-    "egress": "USD a day",
-    "peak": "demand/supply above the level, weighted",
-    "overload": "share of GPUs, weighted",
-    "idle": "share of GPUs",
-    "remote": "share of reads",
-    "copy": "copies of everything",
-    "storage": "copies of everything",
-    "moved_work": "share of GPU work",
-    "unserved": "share of GPU work, weighted",
-    "retyped_work": "share of GPU work",
-}
-"""Objective term → its unit, by tier where "weighted". Marginal values take the first in dollars with a weight."""
+"""Terms of the objective. What each measures: ``docs/problems/data-placement.md``. Units are by tier where "weighted";
+marginal values take the first in dollars with a weight, what is paid each day last."""
+TERMS = {name: term.weight for name, term in OBJECTIVE.items()}
+"""Objective term → its default weight."""
 PEAK_LEVEL, PEAK_LEVEL_OF_TIER_0 = 1.0, 0.9
 """Ratio of demand to supply above which the term ``peak`` counts by default."""
-LATER_TERMS = frozenset(("running_cost", "migration_cost", "retyped_work"))
-"""Terms that checksums and certificates from before do not mention; they have no weight there."""
-UNSTATED_TERMS = frozenset(("retyped_work",))
-"""Those of them that files do not mention either where they have no weight."""
 NO_GPU = "none"
 """Label of the type that CPU-only work runs on; its position is len(gpu_types)."""
 

@@ -16,7 +16,7 @@ from mast_opt.problems.job_placement.generate import FAMILIES, SIZES_HELP
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import Plan, check_plan
 from mast_opt.problems.job_placement.presentation.sections import charts, sections
-from mast_opt.problems.job_placement.problem import TERMS, UNITS, JobPlacement
+from mast_opt.problems.job_placement.problem import OBJECTIVE, JobPlacement
 from mast_opt.problems.job_placement.tables import problem_tables
 from mast_opt.problems.job_placement.tables.input_warnings import warnings
 from mast_opt.problems.job_placement.tables.mathprog import write_dat
@@ -125,8 +125,7 @@ KIND: Kind[JobPlacement, Plan] = Kind(
     title="Job placement: which pending job runs where, and which running one makes room",
     problem_type=JobPlacement,
     plan_type=Plan,
-    terms=TERMS,
-    units=UNITS,
+    terms=OBJECTIVE,
     goals={"least-change": counting("rejected", "preemption", "remote"), "balanced": as_stated, "cheapest": _cheapest},
     tables=interfaces.TableInterface(
         schema=SCHEMA,

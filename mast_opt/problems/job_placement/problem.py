@@ -19,7 +19,7 @@ from mast_opt.problems.job_placement import entities
 from mast_opt.problems.job_placement.gpu_assignment import Devices, read_devices
 from mast_opt.problems.job_placement.quota_standing import Standing, standing_of
 from mast_opt.problems.job_placement.units import GPU, LARGEST, MOST_GPUS, WHOLE, Bools, Ints
-from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.kind.header import Objective, Term
 from mast_opt.problems.kind.problem_data import GroupedProblem
 
 if TYPE_CHECKING:
@@ -38,29 +38,19 @@ IN_FIRST = "since what counts once for a job of several parts stands with its fi
 ONE_GANG = "a running job whose tasks are equal, in one cluster and on one GPU type"
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
 
-TERMS: Mapping[str, float] = {
-    "rejected": 1000.0,
-    "preemption": 10.0,
-    "balance": 1.0,
-    "spread": 1.0,
-    "remote": 10.0,
-    "fragmentation": 0.1,
-    "cost": 1.0,
+OBJECTIVE: Mapping[str, Term] = {
+    "rejected": Term(1000.0, "share of value, weighted"),
+    "preemption": Term(10.0, "GPU-hours per GPU, weighted"),
+    "balance": Term(1.0, "share of GPUs, weighted"),
+    "spread": Term(1.0, "extra racks per task"),
+    "remote": Term(10.0, "share of reads"),
+    "fragmentation": Term(0.1, "share of GPUs"),
+    "cost": Term(1.0, "as table costs"),
 }
-"""Objective term → its default weight. What each measures: ``docs/problems/job-placement.md``.
-
-``cost`` weighs 1 because the term is 0 where there is no ``costs`` table.
-"""
-UNITS: Mapping[str, str] = {
-    "rejected": "share of value, weighted",
-    "preemption": "GPU-hours per GPU, weighted",
-    "balance": "share of GPUs, weighted",
-    "spread": "extra racks per task",
-    "remote": "share of reads",
-    "fragmentation": "share of GPUs",
-    "cost": "as table costs",
-}
-"""Objective term → its unit. "weighted": by tier, or by the supply of the type."""
+"""Terms of the objective. What each measures: ``docs/problems/job-placement.md``. "weighted": by tier, or by the supply
+of the type. ``cost`` weighs 1 because the term is 0 where there is no ``costs`` table."""
+TERMS = {name: term.weight for name, term in OBJECTIVE.items()}
+"""Objective term → its default weight."""
 
 
 _NONE = np.zeros(0, np.int64)

@@ -24,6 +24,21 @@ class Policy:
 
 
 @dataclass(frozen=True)
+class Term:
+    """Term of the objective of a kind of problem."""
+
+    weight: float
+    """Default weight."""
+    unit: str
+    """Unit of its value, such as "USD a month" or "share of GPUs"."""
+    later: bool = False
+    """True if it was added to the format later: checksums and certificates do not mention it where it has no weight, so
+    that those from before still hold."""
+    unstated: bool = False
+    """True if files do not mention it either where it has no weight."""
+
+
+@dataclass(frozen=True)
 class Objective:
     """Objective to minimise: a weighted sum of terms, or the terms of ``order`` one after another; or a ``policy``,
     which has a sense of its own and no terms.

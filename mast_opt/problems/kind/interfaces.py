@@ -113,11 +113,6 @@ class SolverInterface:
         return name in self.heuristics and self.heuristics[name].constructive
 
     @property
-    def constructive(self) -> frozenset[str]:
-        """The heuristics that build one plan and end."""
-        return frozenset(name for name, solver in self.usable() if solver.constructive)
-
-    @property
     def params(self) -> dict[str, type[Params]]:
         """Heuristic → the class of its parameters, for those that have some."""
         return {name: solver.params for name, solver in self.usable() if solver.params is not None}

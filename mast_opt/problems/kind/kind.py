@@ -12,7 +12,7 @@ from mast_opt.core.errors import FormulationTooLarge
 from mast_opt.core.memory import GB, available_bytes
 from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.formulation import Formulation
-from mast_opt.problems.kind.header import Policy
+from mast_opt.problems.kind.header import Policy, Term
 from mast_opt.problems.kind.limits import LimitName
 from mast_opt.problems.kind.overrides import Goal
 from mast_opt.problems.kind.problem import PlanT
@@ -29,8 +29,6 @@ class Kind(Generic[ProblemT, PlanT]):
     title: str
     problem_type: type[ProblemT]
     plan_type: type[PlanT]
-    terms: Mapping[str, float]
-    """Every objective term with its default weight; empty for a kind that has ``policies``."""
     tables: interfaces.TableInterface[ProblemT, PlanT]
     formulation: interfaces.FormulationInterface[ProblemT, PlanT]
     verification: interfaces.VerificationInterface[ProblemT, PlanT]
@@ -45,16 +43,11 @@ class Kind(Generic[ProblemT, PlanT]):
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """The policies of which ``[objective]`` names one; empty for a kind whose objective has weighted terms."""
 
-    later_terms: frozenset[str] = frozenset()
-    """Terms that were added to the format later. A checksum does not mention them where they have no weight, so that
-    checksums from before still hold."""
+    terms: Mapping[str, Term] = field(default_factory=dict)
+    """Every term of the objective; empty for a kind that has ``policies``."""
 
     goals: Mapping[str, Goal] = field(default_factory=dict)
     """Goals that a planner names instead of weights."""
-
-    units: Mapping[str, str] = field(default_factory=dict)
-    """Term → its unit, such as "USD a month" or "share of GPUs", for every term. The first in dollars with a weight
-    states marginal values in dollars."""
 
     def formulate(
         self,

@@ -51,9 +51,8 @@ def stated_sections(group: Entities, labels: NDArray[Any]) -> Iterator[Iterator[
         if one.dat:
             values = getattr(group, one.array.name)
             at = np.flatnonzero(values != (one.column.default or 0))
-            yield section(
-                f"param {one.dat}", labels[at], values[at] / MICRO if one.column.scale == MICRO else values[at]
-            )
+            shown = values[at] / MICRO if one.column.scale == MICRO else values[at]
+            yield section(f"param {one.dat}", labels[at], shown)
 
 
 def write_data(

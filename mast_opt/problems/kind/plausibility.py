@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.wording import did_you_mean
+from mast_opt.problems.kind.problem_data import Bools, Ints
 from mast_opt.problems.kind.schema import Schema, Tables
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 LISTED = 5
 """Cells of one column with the same warning that are listed one by one; the rest are counted."""

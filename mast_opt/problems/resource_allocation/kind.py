@@ -11,7 +11,7 @@ from mast_opt.problems.resource_allocation.methods.solver import solve_policy
 from mast_opt.problems.resource_allocation.plan import Plan, check_plan
 from mast_opt.problems.resource_allocation.policies import POLICIES
 from mast_opt.problems.resource_allocation.presentation.sections import charts, sections
-from mast_opt.problems.resource_allocation.problem import TERMS, ResourceAllocation
+from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 from mast_opt.problems.resource_allocation.tables import problem_tables
 from mast_opt.problems.resource_allocation.tables.mathprog import write_dat
 from mast_opt.problems.resource_allocation.tables.schema import EXAMPLE, PLAN_SCHEMA, SCHEMA
@@ -37,7 +37,6 @@ KIND: Kind[ResourceAllocation, Plan] = Kind(
     title="Resource allocation: how much of which resources each running job gets",
     problem_type=ResourceAllocation,
     plan_type=Plan,
-    terms=TERMS,
     tables=interfaces.TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,

@@ -21,8 +21,6 @@ from mast_opt.problems.resource_allocation.arrays import Columns, groups_of
 if TYPE_CHECKING:
     from mast_opt.problems.resource_allocation.plan import Plan  # noqa: F401 - named in a string below
 
-TERMS: Mapping[str, float] = {}
-"""The objective is a policy, and has no weighted terms."""
 NEAR_0 = 1e-4
 """Part of the fastest job's normalised rate that is close to 0 for the smallest: solvers prove nine digits."""
 
@@ -37,7 +35,8 @@ class ResourceAllocation(GroupedProblem["Plan"]):
     """
 
     kind: ClassVar[str] = "resource-allocation"
-    WEIGHTS = TERMS
+    WEIGHTS: ClassVar[Mapping[str, float]] = {}
+    """The objective is a policy, and has no weighted terms."""
 
     name: str
     resources: entities.Resources

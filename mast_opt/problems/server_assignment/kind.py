@@ -13,7 +13,7 @@ from mast_opt.problems.server_assignment.generate import FAMILIES
 from mast_opt.problems.server_assignment.migration.planner import migration_plan
 from mast_opt.problems.server_assignment.plan import Plan, check_plan, today
 from mast_opt.problems.server_assignment.presentation.sections import charts, sections
-from mast_opt.problems.server_assignment.problem import TERMS, UNITS, ServerAssignment
+from mast_opt.problems.server_assignment.problem import OBJECTIVE, ServerAssignment
 from mast_opt.problems.server_assignment.ras.params import RasParams
 from mast_opt.problems.server_assignment.tables import problem_tables
 from mast_opt.problems.server_assignment.tables.input_warnings import warnings
@@ -52,8 +52,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     title="Server assignment: which servers form which cluster",
     problem_type=ServerAssignment,
     plan_type=Plan,
-    terms=TERMS,
-    units=UNITS,
+    terms=OBJECTIVE,
     goals={"least-change": counting("shortfall", "repair", "moves_in_use", "moves_idle"), "balanced": as_stated},
     tables=interfaces.TableInterface(
         schema=SCHEMA,

@@ -14,7 +14,7 @@ import numpy as np
 
 from mast_opt.core.arrays import Arrays
 from mast_opt.core.errors import Fault
-from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.kind.header import Objective, Term
 from mast_opt.problems.kind.problem_data import Bools, GroupedProblem, Ints
 from mast_opt.problems.server_assignment import entities
 from mast_opt.problems.server_assignment.entities import BUFFERS, EMBEDDED, LARGEST, NONE, POOL, SHARE, SHARED
@@ -28,39 +28,31 @@ __all__ = [
     "EMBEDDED",
     "LARGEST",
     "NONE",
+    "OBJECTIVE",
     "POOL",
     "SHARE",
     "SHARED",
     "TERMS",
-    "UNITS",
     "Bools",
     "Ints",
     "ServerAssignment",
     "weight_faults",
 ]
 
-TERMS: Mapping[str, float] = {
-    "shortfall": 1000.0,
-    "moves_in_use": 10.0,
-    "moves_idle": 1.0,
-    "spread": 1.0,
-    "buffer": 1.0,
-    "affinity": 1.0,
-    "use": 0.1,
-    "repair": 100.0,
+OBJECTIVE: Mapping[str, Term] = {
+    "shortfall": Term(1000.0, "share of RRU"),
+    "moves_in_use": Term(10.0, "share of servers"),
+    "moves_idle": Term(1.0, "share of servers"),
+    "spread": Term(1.0, "share of RRU"),
+    "buffer": Term(1.0, "share of RRU"),
+    "affinity": Term(1.0, "share of RRU"),
+    "use": Term(0.1, "share of servers"),
+    "repair": Term(100.0, "share of RRU"),
 }
-"""Objective term → its default weight. What each measures: ``docs/problems/server-assignment.md``."""
-UNITS: Mapping[str, str] = {
-    "shortfall": "share of RRU",
-    "moves_in_use": "share of servers",
-    "moves_idle": "share of servers",
-    "spread": "share of RRU",
-    "buffer": "share of RRU",
-    "affinity": "share of RRU",
-    "use": "share of servers",
-    "repair": "share of RRU",
-}
-"""Objective term → its unit; RRU are those of all reservations together."""
+"""Terms of the objective. What each measures: ``docs/problems/server-assignment.md``. RRU are those of all reservations
+together."""
+TERMS = {name: term.weight for name, term in OBJECTIVE.items()}
+"""Objective term → its default weight."""
 
 
 def weight_faults(place: str, objective: Objective) -> list[Fault]:

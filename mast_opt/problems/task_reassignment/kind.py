@@ -14,7 +14,7 @@ from mast_opt.problems.task_reassignment.generate import FAMILIES
 from mast_opt.problems.task_reassignment.migration.planner import migration_plan
 from mast_opt.problems.task_reassignment.plan import Plan, check_plan, today
 from mast_opt.problems.task_reassignment.presentation.sections import charts, sections
-from mast_opt.problems.task_reassignment.problem import TERMS, UNITS, TaskReassignment
+from mast_opt.problems.task_reassignment.problem import OBJECTIVE, TaskReassignment
 from mast_opt.problems.task_reassignment.tables import problem_tables
 from mast_opt.problems.task_reassignment.tables.input_warnings import warnings
 from mast_opt.problems.task_reassignment.tables.mathprog import write_dat
@@ -53,8 +53,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     title="Task reassignment: which machine runs which process",
     problem_type=TaskReassignment,
     plan_type=Plan,
-    terms=TERMS,
-    units=UNITS,
+    terms=OBJECTIVE,
     goals={"least-change": counting("load", "process_move", "service_move", "machine_move"), "balanced": as_stated},
     tables=interfaces.TableInterface(
         schema=problem_tables.SCHEMA,

@@ -11,31 +11,26 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.kind.header import Objective, Term
 from mast_opt.problems.kind.problem_data import Bools, GroupedProblem, Ints
 from mast_opt.problems.task_reassignment import entities
 
 if TYPE_CHECKING:
     from mast_opt.problems.task_reassignment.plan import Plan  # noqa: F401 - named in a string below
 
-__all__ = ["TERMS", "UNITS", "Bools", "Ints", "TaskReassignment", "labels"]
+__all__ = ["OBJECTIVE", "TERMS", "Bools", "Ints", "TaskReassignment", "labels"]
 
-TERMS: Mapping[str, float] = {
-    "load": 1.0,
-    "balance": 1.0,
-    "process_move": 1.0,
-    "service_move": 10.0,
-    "machine_move": 100.0,
+OBJECTIVE: Mapping[str, Term] = {
+    "load": Term(1.0, "resource units, weighted"),
+    "balance": Term(1.0, "resource units, weighted"),
+    "process_move": Term(1.0, "move cost"),
+    "service_move": Term(10.0, "processes"),
+    "machine_move": Term(100.0, "move cost"),
 }
-"""Objective term → its default weight. What each measures: ``docs/problems/task-reassignment.md``."""
-UNITS: Mapping[str, str] = {
-    "load": "resource units, weighted",
-    "balance": "resource units, weighted",
-    "process_move": "move cost",
-    "service_move": "processes",
-    "machine_move": "move cost",
-}
-"""Objective term → its unit. "weighted": by ``load_weight``, or by the weight of the balance."""
+"""Terms of the objective. What each measures: ``docs/problems/task-reassignment.md``. "weighted": by ``load_weight``,
+or by the weight of the balance."""
+TERMS = {name: term.weight for name, term in OBJECTIVE.items()}
+"""Objective term → its default weight."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

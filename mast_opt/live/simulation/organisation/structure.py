@@ -10,8 +10,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.problems.data_placement.generate import distributions as draws
 from mast_opt.problems.data_placement.generate.published import POOR_SHARE
 from mast_opt.problems.data_placement.generate.teams import PARETO_INDEX, Teams
+from mast_opt.problems.kind.problem_data import Ints
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 GPU_TYPES = ("a100", "h100", "v100")
 GPUS_PER_SERVER = 8

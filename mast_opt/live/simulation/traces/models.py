@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.planner.io.faults import Faults
+from mast_opt.problems.kind.problem_data import Ints
 from mast_opt.problems.kind.schema import Tables
-
-Ints = NDArray[np.int64]
 
 
 def speeds_of(tables: Tables) -> Speeds:

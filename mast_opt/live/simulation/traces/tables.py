@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from mast_opt.core.units import MILLI
 from mast_opt.live.simulation.traces.schema import SCHEMA
+from mast_opt.problems.kind.problem_data import Ints
 from mast_opt.problems.kind.schema import Column, ColumnType, Tables
 
-Ints = NDArray[np.int64]
 Given = NDArray[Any] | Sequence[str]
 """Texts of a column of labels, or whole numbers in base units; an empty text and a negative number are absent."""
 

@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.planner.importers.traces.alibaba import WHOLE_GPU, GpuNodes, GpuPods, OpenbTrace
 from mast_opt.planner.importers.traces.philly import JobClass
 from mast_opt.problems.data_placement.generate.distributions import shared_out
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from mast_opt.problems.kind.problem_data import Bools, Ints
 
 SERVICES = "services"
 """The group of the CPU-only work."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.planner.importers.base import Importer, Input, setting
@@ -23,9 +22,7 @@ from mast_opt.planner.io.faults import Faults
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, assemble, labels
-from mast_opt.problems.job_placement.units import GPU, NO_GPU, WHOLE
-
-Ints = NDArray[np.int64]
+from mast_opt.problems.job_placement.units import GPU, NO_GPU, WHOLE, Ints
 
 NODES_A_RACK = 8
 NODES_A_CLUSTER = 8

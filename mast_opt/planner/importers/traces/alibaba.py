@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from mast_opt.core.limits import MOST_GPUS_A_NODE
 from mast_opt.planner.importers.traces.csv_table import SourceTable, find, read_table
 from mast_opt.planner.io.faults import Faults
+from mast_opt.problems.kind.problem_data import Ints
 from mast_opt.problems.kind.schema import integer, label
-
-Ints = NDArray[np.int64]
 
 NODES = "openb_node_list_all_node.csv"
 PODS = "openb_pod_list_default.csv"

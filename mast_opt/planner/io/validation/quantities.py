@@ -10,13 +10,10 @@ from decimal import Decimal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from mast_opt.problems.kind.problem_data import Bools, Ints
 from mast_opt.problems.kind.schema import LARGEST as LARGEST
 from mast_opt.problems.kind.schema import Role
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 _PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
 _WITH_EXPONENT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?\s*", re.ASCII)

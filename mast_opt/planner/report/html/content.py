@@ -305,7 +305,7 @@ def report(
         bound_checked=bound_checked,
         sense=problem.sense,
         policy=problem.objective.policy,
-        units=kind.units,
+        units={name: term.unit for name, term in kind.terms.items()},
         answers=answered.answers,
         compared=goal_sections(problem, figures_of(problem, others or {PLAN: plan})),
     )

@@ -16,6 +16,7 @@ from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, sho
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import solver_text
 from mast_opt.planner.solving.search_route import UNGUIDED
+from mast_opt.problems.kind.header import Term
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.plugin_heuristics import UNCHECKED
 from mast_opt.problems.registry import kind_of
@@ -57,9 +58,9 @@ def show_solution(
     for section in goal_sections(problem, figures_of(problem, {PLAN: solution.plan}, with_steps=False)):
         show_section(console, section, rows)
     if solution.stages:
-        _stages(console, solution, kind_of(problem).units)
+        _stages(console, solution, kind_of(problem).terms)
     elif solution.verdict.terms:
-        _terms(console, problem.objective.weights, solution.verdict, kind_of(problem).units)
+        _terms(console, problem.objective.weights, solution.verdict, kind_of(problem).terms)
     _metrics(console, solution.verdict.metrics)
     for section in kind_of(problem).presentation.sections(problem, solution.plan):
         show_section(console, section, rows)
@@ -110,18 +111,18 @@ def _reasons(console: Console, solution: Solution[Any]) -> None:
         print_words(console, f"The solver says: {solution.message}", style="dim")
 
 
-def _stages(console: Console, solution: Solution[Any], units: Mapping[str, str]) -> None:
+def _stages(console: Console, solution: Solution[Any], stated: Mapping[str, Term]) -> None:
     """Print the terms of a solution that were minimised one after another, then those that just came out as
     they did.
     """
     assert solution.verdict is not None
     rows = [
-        (stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap), units[stage.term])
+        (stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap), stated[stage.term].unit)
         for stage in solution.stages
     ]
     staged = {stage.term for stage in solution.stages}
     others = [
-        [Text(cell, "dim") for cell in (name, plain(value), "", "not minimised", units[name])]
+        [Text(cell, "dim") for cell in (name, plain(value), "", "not minimised", stated[name].unit)]
         for name, value in solution.verdict.terms.items()
         if name not in staged and value
     ]
@@ -129,7 +130,7 @@ def _stages(console: Console, solution: Solution[Any], units: Mapping[str, str])
     show_table(console, "Terms, minimised one after another", heads, [*rows, *others], ("term", "value in"))
 
 
-def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, units: Mapping[str, str]) -> None:
+def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, stated: Mapping[str, Term]) -> None:
     """Print a solution's terms: value, weight, contribution and unit of every term that is weighed or not zero; the
     largest contribution first.
     """
@@ -142,7 +143,7 @@ def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, uni
         if value or weight:
             share = percent(parts[name] / total, 1) if total and weight else ""
             style = "" if weight else "dim"
-            cells = (name, plain(value), plain(weight), plain(parts[name]), share, units[name])
+            cells = (name, plain(value), plain(weight), plain(parts[name]), share, stated[name].unit)
             rows.append([Text(cell, style) for cell in cells])
     rows.append([Text(cell, "bold") for cell in ("total", "", "", plain(total), "", "")])
     show_table(console, "What the objective is made of", heads, rows, ("term", "value in"))

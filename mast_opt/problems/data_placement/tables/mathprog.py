@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.units import MICRO
-from mast_opt.problems.data_placement.problem import NO_GPU, UNSTATED_TERMS, Bools, DataPlacement
+from mast_opt.problems.data_placement.problem import NO_GPU, OBJECTIVE, Bools, DataPlacement
 from mast_opt.problems.kind.mathprog import section, stated_sections, with_symbols, write_data
 
 Column = NDArray[Any]
@@ -114,7 +114,7 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
     )
     most = np.array([float(value) for value in p.limits.values()], float)
     yield section("param : LIMIT : most", np.array(list(p.limits), str), most)
-    weights = {term: weight for term, weight in p.objective.weights.items() if weight or term not in UNSTATED_TERMS}
+    weights = {term: weight for term, weight in p.objective.weights.items() if weight or not OBJECTIVE[term].unstated}
     yield section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))
     yield iter(["end;"])
 

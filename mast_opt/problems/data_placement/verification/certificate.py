@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
-from mast_opt.problems.data_placement.problem import LATER_TERMS, TERMS, UNSTATED_TERMS, DataPlacement
+from mast_opt.problems.data_placement.problem import OBJECTIVE, TERMS, DataPlacement
 from mast_opt.problems.data_placement.verification import certificate_bound
 from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KEPT, KeptTrees
 from mast_opt.problems.data_placement.verification.spectral_bound import Spectrum, spectral_bound
@@ -76,7 +76,7 @@ class Certificate(certificate_bound.KeptPrices):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays of the certificate as a file keeps them; ``from_arrays`` reads them back."""
-        names = [term for term, weight in self.weights.items() if weight or term not in UNSTATED_TERMS]
+        names = [term for term, weight in self.weights.items() if weight or not OBJECTIVE[term].unstated]
         return {
             "weight_names": np.array(names),
             "weights": np.array([self.weights[name] for name in names]),
@@ -100,7 +100,7 @@ class Certificate(certificate_bound.KeptPrices):
         if faults:
             raise PlanError(faults)
         stated = dict(zip(arrays["weight_names"].tolist(), arrays["weights"].tolist()))
-        weights = dict.fromkeys(LATER_TERMS, 0.0) | stated
+        weights = {name: 0.0 for name, term in OBJECTIVE.items() if term.later} | stated
         trees = KeptTrees(**{field: arrays[name] for name, field in KEPT.items()})
         spectrum = Spectrum(**{field: arrays[name] for name, field in _SPECTRUM.items()}) if spectral else None
         return cls(weights, trees=trees, spectrum=spectrum, **{name: arrays[name] for name in _ARRAYS})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,25 @@ FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kin
 
 def found(path: Path) -> list[str]:
     return [str(warning) for warning in validate(path).warnings]
+
+
+def warned() -> set[str]:
+    """The tables of which some problem's code warns for a reason of their own."""
+    tables = set()
+    for path in ROOT.parent.glob("mast_opt/problems/*/tables/input_warnings.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+            if name in ("cells", "unsupplied", "spellings", "InputWarning"):
+                assert isinstance(node, ast.Call)
+                assert isinstance(node.args[0], ast.Constant)
+                tables.add(str(node.args[0].value))
+    return tables
+
+
+def test_the_page_has_a_row_for_every_table_that_is_warned_of_and_no_other() -> None:
+    page = (ROOT.parent / "docs/how-to/warnings.md").read_text(encoding="utf-8")
+    places = [line.split("|")[2] for line in page.splitlines() if line.startswith("| ")][1:]
+    assert {table for place in places for table in re.findall(r"`(\w+)`", place)} == warned()
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)

@@ -88,14 +88,11 @@ def plan_periods_jointly(
         raise UsageError(f"periods are not planned together with {reason}; leave out --joint, or that")
     kind.check_memory(problem, together=len(instances), heuristics_too=False)
     program = _Program(kind, rolling.joint, instances)
-    params = replace(
-        params_of(limits),
-        start=None
-        if start is None or not start.complete
-        else program.encoded([one.solution.plan for one in start.periods]),
-    )
+    plans: Sequence[Any] = () if start is None or not start.complete else [one.solution.plan for one in start.periods]
+    params = replace(params_of(limits), start=program.encoded(plans) if plans else None)
     result = backends.get(exact).solve(program.mip, params)
-    found = () if result.x is None else _verified(kind, hooks, rolling, problem, every, program.plans(result.x), exact)
+    plans = () if result.x is None else program.plans(result.x)
+    found = _verified(kind, hooks, rolling, problem, every, plans, exact) if plans else ()
     return _answer(found, result, len(instances))
 
 

@@ -182,10 +182,8 @@ def _worths(
 ) -> tuple[Worth, ...]:
     """The independent changes, those that keep limits first, then by what they buy, the most first."""
     groups = kind.analysis.hooks().change_groups
-    if groups is None:
-        return ()
-    changes = groups(problem, before, after)
-    if len(changes.words) > MOST_CHANGES:
+    changes = None if groups is None else groups(problem, before, after)
+    if changes is None or len(changes.words) > MOST_CHANGES:
         return ()
     every, weights = frozenset(range(len(changes.words))), problem.objective.weights
     worths = []
@@ -214,10 +212,8 @@ def first_changes(problem: Problem[PlanT], plan: PlanT, count: int) -> PlanT:
     problem = check_plan(kind, problem, plan)
     before: PlanT | None = kind.analysis.current_plan(problem)
     groups = kind.analysis.hooks().change_groups
-    if before is None:
-        raise UsageError(f"{problem.name} states no present state from which a plan would change something")
-    if groups is None:
-        raise UsageError(f"changes of {kind.name} are not told apart")
+    if before is None or groups is None:
+        raise UsageError(f"{problem.name} states no present state, or changes of {kind.name} are not told apart")
     changes = groups(problem, before, plan)
     worths = _worths(kind, problem, before, plan, kind.verification.verify(problem, plan))
     if len(worths) < len(changes.words):

@@ -38,6 +38,8 @@ from mast_opt.problems.registry import SolverName
 
 LEAST_STEP = Fraction(1, 2000)
 """Relative precision of the least target that is in reach."""
+Dated = Sequence[tuple[Question, str, int]]
+"""Question, name and first day of each period."""
 
 
 @dataclass(frozen=True)
@@ -101,37 +103,31 @@ def buy_in_time(
     check_scenarios(kind, periods)
     ratio, chosen, given = positive("target", target), params_given(params), params_of(limits)
     rehearse(kind, needed(kind, solver, problem), given.cancel)
-    every = tuple(dated(kind, problem, periods, hooks.rolling.days))
-    days = [day for *_, day in every]
-    questions = [Question(kind, hooks.expansion, now, ratio, tier, None, day, chosen) for _, now, day in every]
+    every = [
+        (Question(kind, hooks.expansion, now, ratio, tier, None, day, chosen), period.name, day)
+        for period, now, day in tuple(dated(kind, problem, periods, hooks.rolling.days))
+    ]
     if solver in kind.solvers.heuristics:
-        return _in_turn(questions, periods, days, solver, given)
+        return _in_turn(every, solver, given)
     helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
-    return _together(questions, periods, days, exact_solver(kind, solver), given, helper)
+    return _together(every, exact_solver(kind, solver), given, helper)
 
 
-def _together(
-    questions: list[Question],
-    periods: Sequence[Scenario],
-    days: list[int],
-    solver: str,
-    params: SolveParams,
-    helper: str,
-) -> PurchasesInTime[Any]:
+def _together(every: Dated, solver: str, params: SolveParams, helper: str) -> PurchasesInTime[Any]:
     """One program for the price, a second one for the latest orders at that price, then a plan of each period."""
-    clock, backend, kind = Clock(params.time_limit_s), backends.get(solver), questions[0].kind.name
+    clock, backend, questions = Clock(params.time_limit_s), backends.get(solver), [q for q, *_ in every]
+    kind = questions[0].kind.name
     bound, words = 0.0, "no plans at the target were found in time"
     for exact_shares in (False, True):
         mip, buy, price = _program(questions, exact_shares)
         last = _priced(mip, buy[-1:], price)
         result = backend.solve(last, replace(params, time_limit_s=clock.budget_s(0.5)))
         if result.status.is_infeasible:
-            return PurchasesInTime(kind, Status.INFEASIBLE, message=_out_of_reach(questions, periods, days))
+            return PurchasesInTime(kind, Status.INFEASIBLE, message=_out_of_reach(every))
         bound = max(bound, result.bound or 0.0)
         if result.x is None:
             break
-        most = float(price @ np.rint(result.x[buy[-1]]))
-        row = np.full(len(price), len(mip.row_lower))
+        row, most = np.full(len(price), len(mip.row_lower)), float(price @ np.rint(result.x[buy[-1]]))
         capped = extended(mip, Extension("price", rows=1, row_upper=most, entries=[(row, buy[-1], price)]))
         later = backend.solve(
             _priced(capped, buy[:-1], price), replace(params, start=result.x, time_limit_s=clock.budget_s(0.5))
@@ -141,7 +137,7 @@ def _together(
         tried = [tried_with(q, n, solver, params, clock, helper).plan for q, n in zip(questions, steps, strict=True)]
         if all(plan is not None for plan in tried):
             proven = result.status is Status.OPTIMAL and later.status is Status.OPTIMAL
-            return _answer(questions, periods, days, steps, tried, bound, proven)
+            return _answer(every, steps, tried, bound, proven)
     return PurchasesInTime(kind, Status.NO_SOLUTION, bound_usd=bound, message=words)
 
 
@@ -167,57 +163,41 @@ def _priced(mip: Mip, columns: list[Any], price: FloatArray) -> Mip:
     return replace(mip, cost=frozen(cost))
 
 
-def _in_turn(
-    questions: list[Question], periods: Sequence[Scenario], days: list[int], solver: str, params: SolveParams
-) -> PurchasesInTime[Any]:
+def _in_turn(every: Dated, solver: str, params: SolveParams) -> PurchasesInTime[Any]:
     """The purchases of a heuristic, period by period; what one period bought is there in the next."""
-    clock, kind = Clock(params.time_limit_s), questions[0].kind.name
-    steps: list[Steps] = []
-    plans, bound = [], 0.0
-    for left, (q, period) in zip(range(len(periods), 0, -1), zip(questions, periods, strict=True), strict=True):
+    clock, steps, plans, bound = Clock(params.time_limit_s), list[Steps](), [], 0.0
+    for at, (q, name, _) in enumerate(every):
         least: Steps = steps[-1] if steps else np.zeros(len(q.offers), np.int64)
         q.problem, q.most_steps = q.hooks.bought(q.problem, least), np.maximum(q.most_steps - least, 0)
-        found = by_heuristic(q, solver, replace(params, time_limit_s=clock.budget_s(1 / left)), None)
+        found = by_heuristic(q, solver, replace(params, time_limit_s=clock.budget_s(1 / (len(every) - at))), None)
         if found.plan is None:
-            words = f"{period.name}: {found.message}"
-            proven = found.status.is_infeasible and not steps
-            return PurchasesInTime(kind, Status.INFEASIBLE if proven else Status.NO_SOLUTION, message=words)
+            status = Status.INFEASIBLE if found.status.is_infeasible and not steps else Status.NO_SOLUTION
+            return PurchasesInTime(q.kind.name, status, message=f"{name}: {found.message}")
         more = {one.offer.name: one.steps for one in found.bought}
         bound = max(bound, found.bound_usd or 0.0) if not steps else bound
         steps.append(least + np.array([more.get(one.name, 0) for one in q.offers], np.int64))
         plans.append(found.plan)
-    return _answer(questions, periods, days, steps, plans, bound, False)
+    return _answer(every, steps, plans, bound, False)
 
 
-def _answer(
-    questions: list[Question],
-    periods: Sequence[Scenario],
-    days: list[int],
-    steps: list[Steps],
-    plans: list[Any],
-    bound: float,
-    proven: bool,
-) -> PurchasesInTime[Any]:
+def _answer(every: Dated, steps: list[Steps], plans: list[Any], bound: float, proven: bool) -> PurchasesInTime[Any]:
     """Answer to the purchases over several periods: what each period newly orders, its plan, and the price."""
     found, before = [], np.zeros_like(steps[0])
-    for q, period, day, now, plan in zip(questions, periods, days, steps, plans, strict=True):
+    for (q, name, day), now, plan in zip(every, steps, plans, strict=True):
         new = [Purchase(one, int(n)) for one, n in zip(q.offers, now - before, strict=True) if n]
         after, before = q.hooks.bought(q.stated, now), now
-        found.append(PeriodPurchases(period.name, day, tuple(new), q.hooks.worst(after, plan, q.tier), after, plan))
-    usd = questions[-1].price(steps[-1])
-    status = Status.OPTIMAL if proven else Status.FEASIBLE
-    words = f"{plain(float(usd))} USD for {len(periods)} periods"
-    return PurchasesInTime(questions[0].kind.name, status, tuple(found), usd, min(bound, float(usd)), words)
+        found.append(PeriodPurchases(name, day, tuple(new), q.hooks.worst(after, plan, q.tier), after, plan))
+    usd = every[-1][0].price(steps[-1])
+    status, words = Status.OPTIMAL if proven else Status.FEASIBLE, f"{plain(float(usd))} USD for {len(every)} periods"
+    return PurchasesInTime(every[0][0].kind.name, status, tuple(found), usd, min(bound, float(usd)), words)
 
 
-def _out_of_reach(questions: list[Question], periods: Sequence[Scenario], days: list[int]) -> str:
+def _out_of_reach(every: Dated) -> str:
     """Reason why purchases cannot reach the target: the first period in which everything that can be there by then is
     too little, what comes later, and the least ratio that this leaves.
     """
-    for q, period, day in zip(questions, periods, days, strict=True):
-        if not _too_little(q, q.ratio):
-            continue
-        words = f"{OUT_OF_REACH} by {period.name}, which begins on day {day}"
+    for q, name, day in (one for one in every if _too_little(one[0], one[0].ratio)):
+        words = f"{OUT_OF_REACH} by {name}, which begins on day {day}"
         late = [one.lead_days for one in q.offers if one.lead_days > day]
         if late:
             words += f"; {len(late)} of {len(q.offers)} candidates come later, after {min(late)} days or more"

@@ -82,12 +82,11 @@ def _read(path: str | PathLike[str], noun: str) -> tuple[Scenario, ...]:
             raise InputError(f"{path}, {noun} {number}: name is '{shown(name)}'; expected {expected}")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
             raise InputError(f"{path}, {noun} {name}: weight is {_brief(weight)}; expected a number of at least 0")
-        settings = (*_SETTINGS, "begins_day") if noun == "period" else _SETTINGS
-        changes = {key: value for key, value in table.items() if key not in settings}
-        begins = table["begins_day"] if "begins_day" in table and noun == "period" else None
-        if begins is not None and (isinstance(begins, bool) or not isinstance(begins, int) or begins < 0):
-            expected = "a whole number of days from today, at least 0"
-            raise InputError(f"{path}, period {name}: begins_day is {_brief(begins)}; expected {expected}")
+        changes = {key: value for key, value in table.items() if key not in _SETTINGS}
+        begins = changes.pop("begins_day", None) if noun == "period" else None
+        if begins is not None and (type(begins) is not int or begins < 0):
+            words = f"begins_day is {_brief(begins)}; expected a whole number of days from today, at least 0"
+            raise InputError(f"{path}, period {name}: {words}")
         scenarios.append(Scenario(name, changes, float(weight), begins))
     return tuple(scenarios)
 

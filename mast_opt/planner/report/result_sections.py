@@ -307,15 +307,9 @@ def period_sections(answer: Periods[Any]) -> tuple[Section, ...]:
     units = list(dict.fromkeys(unit for one in answer.periods for unit in one.moved))
     verdicts = [one.solution.verdict for one in answer.periods]
     metrics = list(dict.fromkeys(name for found in verdicts if found is not None for name in found.metrics))
-    heads = (
-        Head("period"),
-        Head("begins on day", Form.COUNT),
-        *PROOF,
-        *Form.AMOUNT.heads(*units),
-    )
+    heads = (Head("period"), Head("begins on day", Form.COUNT), *PROOF, *Form.AMOUNT.heads(*units))
     rows = tuple(
-        (one.name, one.begins_day, *_proof(one.solution), *(one.moved.get(unit) for unit in units))
-        for one in answer.periods
+        (one.name, one.begins_day, *_proof(one.solution), *map(one.moved.get, units)) for one in answer.periods
     )
     figures = tuple(
         (name, *(None if found is None else found.metrics.get(name) for found in verdicts)) for name in metrics
@@ -330,11 +324,7 @@ def joint_sections(answer: Periods[Any], together: JointPeriods[Any]) -> tuple[S
     """A row for each period: its objective in both runs, and what moves where all are planned together."""
     alone = {one.name: one.solution.objective for one in answer.periods}
     units = list(dict.fromkeys(unit for one in together.periods for unit in one.moved))
-    heads = (
-        Head("period"),
-        *Form.AMOUNT.heads("in turn", "together"),
-        *(Head(f"{unit} (together)", Form.AMOUNT) for unit in units),
-    )
+    heads = (Head("period"), *Form.AMOUNT.heads("in turn", "together", *(f"{unit} (together)" for unit in units)))
     rows = tuple(
         (one.name, alone.get(one.name), one.solution.objective, *(one.moved.get(unit) for unit in units))
         for one in together.periods

@@ -58,15 +58,11 @@ class Story:
     """Long tables: what moves, what binds, what is at risk."""
 
 
-LEAST = "least-change"
-"""The goal whose plan answers what the least is that must be done."""
-
-
 def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None) -> Story:
     """The answers, the calendar and the tables behind them; only what the kind has something to say about.
 
     Args:
-        least: the plan of the goal ``LEAST``, where it is known.
+        least: the plan of the goal ``least-change``, where it is known.
     """
     kind = kind_of(problem)
     answers = list(kind.presentation.answers(problem, plan))
@@ -82,7 +78,7 @@ def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None) -> S
         sections += [single_copy_section(risk), region_risk_section(risk)]
     if answers and least is not None:
         answers.insert(1, replace(kind.presentation.answers(problem, least)[1], topic="The least that helps", more=""))
-    elif answers and LEAST in kind.goals:
+    elif answers and "least-change" in kind.goals:
         answers[1] = replace(answers[1], detail=f"{answers[1].detail} 'solve --goals' finds the least that helps.")
     return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows))
 
@@ -279,7 +275,7 @@ def report(
     kind = kind_of(problem)
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
-    answered = story(problem, plan, (others or {}).get(LEAST))
+    answered = story(problem, plan, (others or {}).get("least-change"))
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
     search = convergence(events)

@@ -41,6 +41,11 @@ def _kind(name: str) -> Iterator[str]:
         yield "| rule | value | default | meaning |\n|---|---|---|---|"
         yield from (_rule(rule) for rule in kind.tables.rules)
         yield ""
+    if kind.terms:
+        yield "Terms of the objective (`[objective.weights]`):\n"
+        yield "| term | default weight | unit of its value |\n|---|---|---|"
+        yield from (f"| `{name}` | {plain(term.weight)} | {_cell(term.unit)} |" for name, term in kind.terms.items())
+        yield ""
     yield from _tables(kind.tables.schema, "")
     yield f"A plan of {name.replace('-', ' ')}:\n"
     yield from _tables(kind.tables.plan_schema, "plan, ")

@@ -32,13 +32,6 @@ def test_every_name_is_completed_and_no_other(alias: Any, there: set[str]) -> No
     assert set(get_args(literal)) == there
 
 
-@pytest.mark.parametrize("name", registry.kind_names())
-def test_every_term_has_a_unit_that_the_page_states(name: str) -> None:
-    kind = registry.kind_named(name)
-    page = (Path(__file__).parents[1] / "docs" / "how-to" / "objective.md").read_text(encoding="utf-8")
-    assert all(f"`{name}` ({term.unit})" in page for name, term in kind.terms.items())
-
-
 def test_the_page_of_tables_is_that_of_the_schemas() -> None:
     docs = Path(__file__).parents[1] / "docs"
     found = importlib.util.spec_from_file_location("tables_page", docs / "tables_page.py")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -76,6 +77,7 @@ def says_too_little(one: Docstring) -> bool:
     return len(one.text.split("\n\n")[0].split()) < FEWEST_WORDS
 
 
+@cache
 def every() -> list[Docstring]:
     found: list[Docstring] = []
     for file in sorted((ROOT / "mast_opt").rglob("*.py")):

@@ -20,28 +20,28 @@ from tests.job_placement.fleets import admit, bid_for, crowded, refused_for, ser
 from tests.job_placement.operations import any_job, new_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact
 
-OPERATIONS = 4_000
 FRACTION: Any = 1.5
 TEXT: Any = "logs"
 """What a type checker would refuse."""
 
 
-def test_the_ledger_is_exact_after_random_operations() -> None:
+@pytest.mark.parametrize("operations", [1_000, pytest.param(4_000, marks=pytest.mark.second_tier)])
+def test_the_ledger_is_exact_after_random_operations(operations: int) -> None:
     rng = np.random.default_rng(5)
     fleet = small_fleet(rng)
     seen: dict[str, int] = {}
-    for number in range(OPERATIONS):
+    for number in range(operations):
         what = random_operation(rng, fleet, number)
         seen[what] = seen.get(what, 0) + 1
         if number % 20 == 0:
             assert_exact(fleet._books)
     rare = ["fail", "cordon", "uncordon", "drain", "add", "remove", "capacity", "capacity in use", "resize", "adopt"]
     rare += ["resize without room", "resize of unknown needs", "trial", "trial in a round", "snapshot", "bytes"]
-    assert min(seen.get(what, 0) for what in rare) >= 8, seen
-    assert min(seen["release"], seen["placed"], seen["refused"]) > OPERATIONS // 10
-    assert seen["placed with victims"] > OPERATIONS // 50
+    assert min(seen.get(what, 0) for what in rare) >= operations // 500, seen
+    assert min(seen["release"], seen["placed"], seen["refused"]) > operations // 10
+    assert seen["placed with victims"] > operations // 50
     in_parts = [seen[f"{what} in parts"] for what in ("placed", "placed with victims", "refused")]
-    assert min(in_parts) > OPERATIONS // 400, seen
+    assert min(in_parts) > operations // 400, seen
     assert len(fleet.running()) > 0
 
 

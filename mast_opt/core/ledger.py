@@ -299,6 +299,14 @@ class Ledger:
         """Amount that counts against a quota: of a group, what those below use of what they share."""
         return self.use(name, key) if self._tree is None or name not in self._tree else self._tree.use(name, key)
 
+    def excess(self, name: str, key: Key = None) -> int:
+        """Amount by which what counts against a quota is more than it, with what a group's members lend it; negative
+        where it is less.
+        """
+        if self._tree is not None and name in self._tree:
+            return self._tree.use(name, key) - self._tree.owned(name, key)
+        return self.use(name, key) - self.quotas.nominal(name).get(key, UNLIMITED)
+
     def left(self, name: str, key: Key = None) -> int | None:
         """Amount that a tenant or group may hold in addition, borrowed ones included; None without a limit."""
         if self._tree is None or name not in self._tree:

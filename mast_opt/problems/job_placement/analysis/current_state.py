@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mast_opt.core.ledger import Ledger
 from mast_opt.core.wording import counted
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY
@@ -28,17 +29,15 @@ def current_state(problem: JobPlacement) -> CurrentState:
         broken.append(
             BrokenLimit("gang", (p.running.labels[v],), f"running job {p.running.labels[v]} holds servers in {number}")
         )
-    gpus, tenant = p.held[:, GPU], p.running.tenant[p.allocations.running]
-    kind = p.servers.gpu_type[p.allocations.server]
-    for row, (t, k) in enumerate(zip(p.quotas.tenant.tolist(), p.quotas.gpu_type.tolist())):
-        typed = bool(p.quotas.typed[row])
-        rows = (tenant == t) & ((kind == k) | (not typed))
-        over = int(gpus[rows].sum()) - int(p.quotas.mgpu[row])
+    ledger, kind = Ledger(p.rights), p.servers.gpu_type[p.allocations.server]
+    owners = [(*p.tenants, "")[t] for t in p.running.tenant[p.allocations.running].tolist()]
+    for row, (owner, k, mgpu) in enumerate(zip(owners, kind.tolist(), p.held[:, GPU].tolist())):
+        ledger.add(str(row), owner, 0, row, {p.gpu_types[k]: mgpu})
+    for name, key, _, _ in ledger.quotas.rows():
+        over = ledger.excess(name, key)
         if over > 0:
-            types = (p.gpu_types[k],) if typed else ()
-            index = (p.tenants[t], *types)
-            on = f" on {types[0]}" if types else ""
-            words = f"tenant {index[0]} is over its quota{on} by {over / 1000:,.12g} GPUs"
-            broken.append(BrokenLimit("quota", index, words))
+            on = f" on {key}" if key else ""
+            words = f"tenant {name} is over its quota{on} by {over / 1000:,.12g} GPUs"
+            broken.append(BrokenLimit("quota", (name, key) if key else (name,), words))
     known = float(len(np.unique(p.allocations.running)))
     return CurrentState((Known("running jobs", known, float(len(p.running))),), tuple(broken))

@@ -51,7 +51,8 @@ def test_periods_state_bound_and_gap() -> None:
     problem = mast_opt.generate("data-placement", None, seed=3, datasets=4, workloads=4, regions=2)
     answer = mast_opt.plan_periods(problem, [mast_opt.Scenario("later", {"grow_demand": {"all": 1.2}})], threads=1)
     table = period_sections(answer)[0]
-    assert [head.title for head in table.heads][:5] == ["period", "status", "objective", "bound", "gap (%)"]
+    heads = ["period", "begins on day", "status", "objective", "bound", "gap (%)"]
+    assert [head.title for head in table.heads][:6] == heads
     [row] = table.rows
     solution = answer.periods[0].solution
-    assert row[2:5] == (solution.objective, solution.bound, 100 * (solution.gap or 0.0))
+    assert row[3:6] == (solution.objective, solution.bound, 100 * (solution.gap or 0.0))

@@ -28,6 +28,8 @@ class Actions:
         self._in_round = False
         self._at_risk_known: set[str] = set()
         """Regions of whose running jobs the fleet knows what they would lose now."""
+        self.refreshed = 0
+        """Number of times that costs of victims have changed; bids from before may be stale."""
 
     def place(
         self,
@@ -166,14 +168,12 @@ class Actions:
         """Give the fleet what every job in these regions that may be stopped would lose now, once in a turn. False if
         it has that."""
         unknown = set(regions) - self._at_risk_known
-        if not unknown:
-            return False
-        self._at_risk_known |= unknown
-        state = self._state
-        there = [one for one in map(state.jobs.__getitem__, state.fleet.running()) if one.region in unknown]
-        stoppable = [one for one in there if one.state is JobState.RUNNING and one.stoppable_tier is not None]
-        state.fleet.set_at_risk({one.name: state.at_risk_gpu_hours(one) for one in stoppable})
-        return True
+        if unknown:
+            self._at_risk_known |= unknown
+            there = [one for region in unknown for one in self._state.stoppable.get(region, {}).values()]
+            self._state.fleet.set_at_risk({one.name: self._state.at_risk_gpu_hours(one) for one in there})
+            self.refreshed += 1
+        return bool(unknown)
 
 
 def _alike(one: ev.JobSpec, other: ev.JobSpec, gpu_type: str) -> bool:

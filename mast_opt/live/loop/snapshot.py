@@ -59,4 +59,4 @@ class Snapshot:
         """The regions where a job may run: all of its data is there, and it is bound to no other one."""
         regions = (record.bound,) if record.bound else tuple(self.supply_mgpu)
         held = [self.replicas.get(dataset, NOWHERE) for dataset in record.spec.datasets]
-        return tuple(region for region in regions if all(region in holders for holders in held))
+        return tuple(filter(frozenset(regions).intersection(*held).__contains__, regions))

@@ -59,6 +59,8 @@ class State:
         self.submitted = 0
         self.tenants = Tenants()
         self.reclaimable = Reclaimable(sorted(set(tiers)))
+        self.stoppable: dict[str, dict[str, JobRecord]] = {}
+        """Region → name → running job there that more important work may stop."""
         self.inventory = Inventory(self.fleet, self.reclaimable, servers)
         self.datasets = Datasets(replicas or {})
         self.demand = Demand()
@@ -113,32 +115,21 @@ class State:
 
     def take_startable(self) -> tuple[JobRecord, ...]:
         """The jobs that may start now since their last blocker has gone, or that never had one, since the last call."""
-        if not self._startable:
-            return ()
         names, self._startable = self._startable, []
         records = (self.jobs.get(name) for name in names)
         return tuple(one for one in records if one and one.state is JobState.STARTING and not one.blockers)
 
     def take_never_started(self) -> tuple[JobRecord, ...]:
         """The jobs that were asked to stop before anybody was asked to start them, since the last call."""
-        if not self._never_started:
-            return ()
         names, self._never_started = self._never_started, []
         records = (self.jobs.get(name) for name in names)
         return tuple(record for record in records if record and record.state is JobState.STOPPING)
 
     def at_risk_gpu_hours(self, record: JobRecord) -> float:
-        """GPU-hours that a running job would lose if it stopped now: its work since the last checkpoint, times its
-        GPUs."""
-        if record.state is not JobState.RUNNING:
-            return 0.0
-        return self.unsaved_ms(record) * record.mgpu / (WHOLE * HOUR_MS)
-
-    def unsaved_ms(self, record: JobRecord) -> int:
-        """Time of a running job since its last checkpoint, or since it began to work."""
-        restart = record.spec.restart_ms if record.attempt > 1 else 0
-        every = record.spec.checkpoint_ms
-        return max(0, self.now_ms - record.since_ms - restart) % every if every else 0
+        """GPU-hours that a running job would lose if it stopped now: its work since the last checkpoint, or since it
+        began to work, times its GPUs."""
+        began_ms, every = record.since_ms + record.spec.restart_ms * (record.attempt > 1), record.spec.checkpoint_ms
+        return max(0, self.now_ms - began_ms) % (every or 1) * record.mgpu / (WHOLE * HOUR_MS)
 
     def digest(self) -> str:
         """Digest of the loop's state, equal for equal states: of a log that was lived through and of one that was read
@@ -222,8 +213,7 @@ class State:
         except MastOptError as error:
             raise self._corrupt(str(error)) from None
         self._hold(record, event)
-        record.queued_ms += self.now_ms - record.since_ms
-        record.state, record.since_ms = JobState.RUNNING, self.now_ms
+        self._run(record)
 
     def _next_attempt(self, event: ev.Placed | ev.Adopted) -> JobRecord:
         """The record of a job that is placed, which has to wait."""
@@ -254,8 +244,19 @@ class State:
         record = self._attempt(event.job, event.attempt, JobState.STARTING)
         if record.blockers:
             raise self._corrupt(f"job {record.name} starts where {min(record.blockers)} has not stopped")
+        self._run(record)
+
+    def _run(self, record: JobRecord) -> None:
+        """Let a job run that has waited until now."""
         record.queued_ms += self.now_ms - record.since_ms
         record.state, record.since_ms = JobState.RUNNING, self.now_ms
+        self._note_stoppable(record)
+
+    def _note_stoppable(self, record: JobRecord) -> None:
+        """Note whether a job that holds servers runs and may be stopped."""
+        self.stoppable.setdefault(record.region, {}).pop(record.name, None)
+        if record.state is JobState.RUNNING and record.stoppable_tier is not None:
+            self.stoppable[record.region][record.name] = record
 
     def _stop_asked(self, event: ev.StopAsked) -> None:
         """Fold in that a job is asked to stop: others may have its place in the fleet."""
@@ -302,6 +303,7 @@ class State:
             self._handovers.withdraw(record)
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
+        self._note_stoppable(record)
         if not record.is_guest:
             self._give(record)
         self._handovers.stopping(record)
@@ -330,6 +332,7 @@ class State:
         before = record.stoppable_tier, record.over_quota
         record.over_quota = over
         record.stoppable_tier = self._stoppable_tier(record)
+        self._note_stoppable(record)
         for share in record.shares:
             mgpu = sum(share.gpus.values())
             self.reclaimable.give(share.server, mgpu, before[0], over=before[1])
@@ -356,6 +359,7 @@ class State:
         other.is_guest = False
         self.work.adopt(other.job, other.shares)
         self._take(other)
+        self._note_stoppable(other)
         if other.state is JobState.RUNNING:  # it holds them from now on
             other.attained_mgpu_ms -= other.mgpu * (self.now_ms - other.since_ms)
 
@@ -416,10 +420,6 @@ class State:
         """Fold in that there is a dataset, or that its size or owner has changed."""
         self.datasets.created(event)
         self._replicas_changed(event.dataset)
-
-    def _storage_set(self, event: ev.StorageSet) -> None:
-        """Fold in how much a region can store."""
-        self.datasets.storage_mb[event.region] = event.storage_mb
 
     def _copy_asked(self, event: ev.CopyAsked) -> None:
         """Fold in that a copy of a dataset begins."""
@@ -493,7 +493,7 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.MoveAsked: State._move_asked,
     ev.ServerMoved: State._server_moved,
     ev.QuotaSet: State._quota_set,
-    ev.StorageSet: State._storage_set,
+    ev.StorageSet: lambda state, event: state.datasets.storage_mb.update({event.region: event.storage_mb}),
     ev.DatasetCreated: State._dataset_created,
     ev.CopyAsked: State._copy_asked,
     ev.CopyProgress: lambda state, event: state.datasets.progress(event),

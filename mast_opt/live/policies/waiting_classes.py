@@ -206,7 +206,7 @@ class WaitingClasses:
             first: tuple[int, int, int, WaitingClass] | None = None
             brief = [(due_ms - snapshot.now_ms, groups) for due_ms, groups in self._due.values()]
             for able, order in zip(self._room.able, self._orders):
-                found = order.first(able, brief)
+                found = None if first is not None and order.tier > first[0] else order.first(able, brief)
                 if found is not None and (first is None or (order.tier, *found[:2]) < first[:3]):
                     first = order.tier, *found
             if first is None or self._still_heads(first[3], snapshot):

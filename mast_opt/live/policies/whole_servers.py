@@ -89,12 +89,12 @@ def packed_bid(
     task_mgpu, tier = record.asked_mgpu // record.spec.tasks, snapshot.importance(record)
     if not whole.breaks(task_mgpu, tier, (share.server for share in bid.shares), snapshot):
         return bid
-    asked = snapshot.admissible(record) if regions is None else regions
+    asked, refreshed = (snapshot.admissible(record) if regions is None else regions), actions.refreshed
     broken = whole.broken_by(task_mgpu, tier, asked, record.spec.gpu_types, snapshot)
     packed = _bid(actions, record, regions, avoid | broken)
     if packed is not None and (packing == ALWAYS or packed.key[0] <= bid.key[0]):
         return packed
-    return _bid(actions, record, regions, avoid)  # the first bid is stale if costs of victims have been refreshed
+    return bid if refreshed == actions.refreshed else _bid(actions, record, regions, avoid)
 
 
 def _bid(actions: Actions, record: JobRecord, regions: tuple[str, ...] | None, avoid: frozenset[str]) -> Bid | None:

@@ -12,6 +12,7 @@ from typing import ClassVar
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
@@ -112,6 +113,8 @@ class Mast:
         self._reservations = Reservations(self.params.hold_after_s * SECOND_MS if hold else None)
         self._unreserved: set[str] = set()
         """Regions where the first job may be another one than that with the reservation."""
+        self._stopping: set[str] = set()
+        """Jobs that are asked to stop; some have stopped since."""
         self._kept_out: dict[str, dict[Key, WaitingClass]] = {}
         """Region → classes that were refused for what is promised there; with quotas only."""
 
@@ -127,6 +130,7 @@ class Mast:
         self._whole = WholeServers()
         self._waiting = WaitingClasses(snapshot, home=self.params.scope == "region", limits=self.params.reserve)
         self._due, self._regions = {}, frozenset(snapshot.supply_mgpu)
+        self._stopping = {record.name for record in snapshot.jobs.values() if record.state is JobState.STOPPING}
         self._seen_growth = snapshot.reclaimable.count
         if self.params.reserve:
             self._reservations.begin(snapshot)
@@ -189,7 +193,7 @@ class Mast:
                 continue
             fits = self._waiting.may_fit(waiting)
             best, second = self._best(record, waiting.regions, snapshot, actions) if fits else (None, None)
-            if best is None:
+            if best is None or (best.victims and self._makes_way(record, snapshot)):
                 for region in self._reservations.blocked_in(record, snapshot) if self._reservations.active else ():
                     self._kept_out.setdefault(region, {})[key] = waiting
                 continue
@@ -206,12 +210,22 @@ class Mast:
     def _commit(self, best: Bid, second: Bid | None, snapshot: Snapshot, actions: Actions) -> None:
         """Start a job by its bid, tell the reservations, and wake the classes that may gain by it."""
         victims = actions.commit(best, second)
+        self._stopping.update(victims)
         self._waiting.follow(snapshot)
         if self._reservations.active:
             self._reservations.placed(snapshot.jobs[best.job.name], best, snapshot, actions)
             self._follow_promises()
         if victims or snapshot.has_quotas:  # what they leave, or what borrows now, is for more important work at once
             self._wake(snapshot)
+
+    def _makes_way(self, record: JobRecord, snapshot: Snapshot) -> bool:
+        """Whether a more important job of the same tenant is asked to stop and will wait again: what it leaves of the
+        quota is its own, and nobody should stop for another job meanwhile.
+        """
+        found = [snapshot.jobs[name] for name in sorted(self._stopping) if name in snapshot.jobs]
+        stopping = [one for one in found if one.state is JobState.STOPPING]
+        self._stopping = {one.name for one in stopping}
+        return any(one.spec.tenant == record.spec.tenant and one.spec.tier < record.spec.tier for one in stopping)
 
     def _take_in(self, snapshot: Snapshot, actions: Actions) -> None:
         """Sort in what has come and changed, and find the classes whose head may fit now."""

@@ -174,6 +174,10 @@ def test_each_late_promise_has_its_reason(form: str) -> None:
     assert len(found) > 2
 
 
+def test_a_promise_that_has_just_got_better_ends_for_its_own_reason() -> None:
+    assert set(counts("tiers", 32, MastParams(pack="always"))) >= {"promised", "quota"}
+
+
 class Looking(Mast):
     """Compares times of fit with those that trials find, for each waiting job in each turn."""
 

@@ -261,12 +261,12 @@ def _servers(bid: Bid) -> list[str]:
 
 def _why_late(one: Reservation, record: JobRecord, news: Iterable[ev.Event], snapshot: Snapshot) -> str:
     """Reason for which a job does not fit at its promised time: what has happened since it was promised."""
-    why = OVERRUN if not snapshot.has_quotas or _overran(one.region, snapshot) else QUOTA
+    why = without_news = OVERRUN if not snapshot.has_quotas or _overran(one.region, snapshot) else QUOTA
     if any(name not in snapshot.inventory.up for name in one.servers):
         why = SERVER
     for event in news:
         if isinstance(event, ev.Promised) and event.job == one.job:
-            why = OVERRUN
+            why = without_news
         elif isinstance(event, _SERVERS) and snapshot.inventory.server_of[event.server].region == one.region:
             why = SERVER
         elif isinstance(event, ev.Adopted) and event.region == one.region:

@@ -49,7 +49,7 @@ def test_each_job_says_what_keeps_it(tmp_path: Path) -> None:
         assert _jobs(client, search="ull")["full"]["place"] == 1
         assert all(_jobs(client, state="running")[f"r{at}"]["why"] == "" for at in range(3))
         one = client.get("/v1/jobs/huge").json()
-        assert (one["place"], one["never"], one["starts_by_ms"]) == (3, True, None)
+        assert (one["place"], one["never"], one["fits_by_ms"]) == (3, True, None)
 
 
 def test_with_limits_of_run_time_it_says_when(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_with_limits_of_run_time_it_says_when(tmp_path: Path) -> None:
         until(lambda: sum(one.state.value == "running" for one in live._engine.state.jobs.values()) == 3)
         client.post("/v1/jobs", json=[{"job": "w", **job}])
         since = {name: one.since_ms for name, one in live._engine.state.jobs.items()}
-        assert client.get("/v1/jobs/w").json()["starts_by_ms"] == since["r0"] + 1_000_000
+        assert client.get("/v1/jobs/w").json()["fits_by_ms"] == since["r0"] + 1_000_000
 
 
 def test_lists_are_counted_searched_and_paged(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import subprocess
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from cyclopts import Parameter
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mast_opt.live.service.access import Access
     from mast_opt.live.service.live import Live
     from mast_opt.live.service.solves import Solves
+    from mast_opt.live.service.start_times import Begin
     from mast_opt.live.service.streams import Streams
     from mast_opt.live.store.sql_store import SqlStore
     from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -149,8 +150,8 @@ def command(
     try:
         folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
         web = partial(_web, access, tuple(host_name or ()), log, (tls_cert, tls_key), alone, behind_proxy)
-        saves = partial(_snapshot, state, int(keep_days * 86_400_000))
-        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease, saves)
+        saves = partial(_snapshot, state, int(keep_days * 86_400_000)), partial(_forecast, state)
+        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease, *saves)
     finally:
         store.close()
     run.record.update(kind="service", host=host)
@@ -168,6 +169,7 @@ def _serve(
     kueue: KueueHost | None,
     lease_s: float,
     saves: Callable[[int], subprocess.Popen[bytes]],
+    foretells: Begin,
 ) -> None:
     """Run the service of ``mast-opt serve`` until it is asked to stop."""
     import uvicorn
@@ -192,7 +194,7 @@ def _serve(
         return opening_of(store, begins)
 
     opened()  # an empty log needs a fleet
-    live = Live(store, lambda: opened()(), Mast, host_of, params, saves=saves)
+    live = Live(store, lambda: opened()(), Mast, host_of, params, saves=saves, foretells=foretells)
     solves, streams = Solves(live, store, plans), Streams()
     listener = listening(where)
     server = uvicorn.Server(web(live, store, solves, streams))
@@ -236,6 +238,13 @@ def _snapshot(state: str, keep_ms: int, epoch: int) -> subprocess.Popen[bytes]:
     from mast_opt.live.service.snapshot_child import begin
 
     return begin(state, epoch, keep_ms)
+
+
+def _forecast(state: str, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A process that foretells starts of waiting jobs."""
+    from mast_opt.live.service.forecast_child import begin
+
+    return begin(state, now_ms, out)
 
 
 def _say_left_aside(run: Run, found: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """The service: routes, the page, probes, metrics, and errors as problems."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -30,6 +30,14 @@ from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.units import WHOLE
 
+STARTS = {
+    "jobs": "Last jobs that started and of which a start had been said",
+    "started_by_then": "Share of them that started by then",
+    "within_factor_2": "Share of them whose wait had been foretold within a factor of 2",
+    "too_long_h_p10": "Hours by which the wait had been foretold too long, P10",
+    "too_long_h_p50": "Hours by which the wait had been foretold too long, median",
+    "too_long_h_p90": "Hours by which the wait had been foretold too long, P90",
+}
 _STEPS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 
 
@@ -85,6 +93,7 @@ class Figures:
             limits.add_metric([one["tenant"], one["gpu_type"]], one["gpus"])
             counted.add_metric([one["tenant"], one["gpu_type"]], one["used"])
         turns = sorted(self._live.turn_s)
+        yield from _starts(self._live.starts.errors.figures())
         yield from (jobs, supply, used, limits, counted)
         yield GaugeMetricFamily("mast_opt_events", "Number of the last event", seq)
         yield GaugeMetricFamily("mast_opt_epoch", "Epoch of this leader", self._live.epoch)
@@ -97,6 +106,15 @@ class Figures:
     def text(self) -> bytes:
         """All metrics of the service, as Prometheus reads them."""
         return generate_latest(self._registry)
+
+
+def _starts(errors: Mapping[str, Mapping[str, float]]) -> Iterator[GaugeMetricFamily]:
+    """Gauges of how far starts were from what was promised and foretold, by the last jobs of each kind."""
+    for name, words in STARTS.items():
+        one = GaugeMetricFamily(f"mast_opt_starts_{name}", words, labels=["said"])
+        for kind, figures in errors.items():
+            one.add_metric([kind], figures[name])
+        yield one
 
 
 def build(

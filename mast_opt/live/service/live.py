@@ -25,6 +25,7 @@ from mast_opt.live.loop.state import State
 from mast_opt.live.service.open_steps import OpenSteps
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.restart import Reconciliation, completed, differences, early_starts, found_in, settled
+from mast_opt.live.service.start_times import Begin, StartTimes
 from mast_opt.live.service.turn_requests import (
     Intake,
     Request,
@@ -100,6 +101,7 @@ class Live:
         clock: ms since 1970; it may go back, the loop does not.
         ticks: seconds that never go back.
         saves: begins a process that writes a snapshot, given the epoch; without it the loop writes it itself.
+        foretells: begins a process that foretells starts of waiting jobs; without it none are.
     """
 
     def __init__(
@@ -112,11 +114,13 @@ class Live:
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         ticks: Callable[[], float] = time.monotonic,
         saves: Callable[[int], subprocess.Popen[bytes]] | None = None,
+        foretells: Begin | None = None,
     ) -> None:
         self._store, self._opening, self._policy = store, opening, policy
         self._params = params or LiveParams()
         self._clock, self._ticks, self._saves = clock, ticks, saves
         self._saving: subprocess.Popen[bytes] | None = None
+        self.starts = StartTimes(foretells)
         self._anchor = clock(), ticks()
         """Time of the clock when it was last ahead, and ticks then."""
         self.host = host_of(lambda job: self._engine.state.jobs[job].spec)
@@ -183,6 +187,7 @@ class Live:
         if self._saving is not None:
             self._saving.terminate()
             self._saving.wait()
+        self.starts.close()
         if not self.problem:
             with suppress(StoreError, Unavailable):  # the log has everything
                 self._save_snapshot()
@@ -361,6 +366,7 @@ class Live:
         self._in_log = True
         self._steps.written()
         self.recent.extend(events)
+        self.starts.take(events)
         if events:
             self._last_ms = events[-1].at_ms
 
@@ -385,6 +391,7 @@ class Live:
                 self._save_snapshot()
             else:
                 self._saving = self._saves(self.epoch)
+        self.starts.keep(now, self.now_ms(), self._engine.state)
         if now - self._looked > self._params.observe_s:
             self._looked = now
             self._look()

@@ -18,6 +18,7 @@ from mast_opt.live.service import requests, views
 from mast_opt.live.service.fleet_requests import dataset_events, drain_events, jobs_on, server_event
 from mast_opt.live.service.handlers import Endpoint, Handlers, json_of, number_of
 from mast_opt.live.service.problems import Problem
+from mast_opt.live.service.start_times import fits_by_ms, sooner
 from mast_opt.live.service.streams import ALIVE, last_seen, message
 from mast_opt.live.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
 from mast_opt.live.service.why import Why, places
@@ -83,7 +84,12 @@ class Api(Handlers):
                         found.append(record)
                 begun = begun or record.name == after
             why, place = Why(state), dict(places(state, [record.name for record in found]))
-            listed = [views.job_object(record, {**why.of(record), "place": place.get(record.name)}) for record in found]
+            listed = [
+                views.job_object(
+                    record, {**why.of(record), "place": place.get(record.name), **self.live.starts.of(record)}
+                )
+                for record in found
+            ]
         of_state = {one.value: count for one, count in counts.items()}
         return json_of({"jobs": listed, "count": sum(counts.values()), "matching": matching, "states": of_state})
 
@@ -102,7 +108,7 @@ class Api(Handlers):
                 raise Problem(
                     409, "not-waiting", f"job {name} is {record.state.value}; only a waiting one is explained"
                 )
-            found = views.answer_object(state.fleet, record.job)
+            found = {**views.answer_object(state.fleet, record.job), **self._start(record, state)}
         return json_of({**found, "why": views.why_waiting(self.store.of_job(name))})
 
     @Endpoint("GET", "/v1/jobs/{job:path}", "A job; of one that has ended, its events")
@@ -114,14 +120,20 @@ class Api(Handlers):
             record = state.jobs.get(name)
             found = None
             if record is not None:
-                why = Why(state)
-                said = {**why.of(record), "place": dict(places(state, (name,))).get(name)}
-                found = views.job_object(record, {**said, "starts_by_ms": why.starts_by_ms(record)})
+                said = {**Why(state).of(record), "place": dict(places(state, (name,))).get(name)}
+                found = views.job_object(record, {**said, **self._start(record, state)})
         if found is None:
             found = views.ended_object(self.store.of_job(name))
         if found is None:
             raise Problem(404, "no-job", f"there is no job {name}")
         return json_of(found)
+
+    def _start(self, record: JobRecord, state: State) -> dict[str, Any]:
+        """Times, for a client, when a job that waits starts, and what would make it sooner."""
+        if not record.waits:
+            return {}
+        fits = {"fits_by_ms": fits_by_ms(record, state), "sooner": sooner(record, state)}
+        return {**self.live.starts.of(record), **fits}
 
     @Endpoint("DELETE", "/v1/jobs/{job:path}", "Cancel a job", done=(202,), key=True)
     async def cancel(self, asked: Asked) -> Response:

@@ -8,9 +8,7 @@ from typing import Any
 
 from mast_opt.live.loop.job_states import WAITING
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.fit_times import FOREVER, FitTimes
 from mast_opt.problems.job_placement.live_fleet.answers import Refused
 from mast_opt.problems.job_placement.units import WHOLE
 
@@ -68,17 +66,6 @@ class Why:
         over = self._state.fleet.short_of_quota(record.job)
         of = f"over the quota of {record.spec.tenant} by {over / WHOLE:g} GPUs"
         return f"{of}, so it comes after all work within quotas" if over > 0 else ""
-
-    def starts_by_ms(self, record: JobRecord) -> int | None:
-        """Time, for a client, by which a job fits if every running one ends at its limit; None where limits
-        do not say.
-        """
-        if not record.waits:
-            return None
-        snapshot = Snapshot(self._state, ())
-        times = (FitTimes(record, None, region, snapshot).by() for region in snapshot.admissible(record))
-        by_ms = min(times, default=FOREVER)
-        return None if by_ms == FOREVER else max(by_ms, snapshot.now_ms)
 
 
 def places(state: State, names: Collection[str]) -> Iterator[tuple[str, int]]:

@@ -28,6 +28,7 @@ def engine_log(
     until_ms: int | None = None,
     watch: Callable[[float], None] | None = None,
     stop: Callable[[], bool] | None = None,
+    look: Callable[[State, Turn], None] | None = None,
 ) -> tuple[list[ev.Stored], bool]:
     """The log of a trace, and whether it is complete.
 
@@ -38,6 +39,7 @@ def engine_log(
         until_ms: the last ms; None for the end of all jobs.
         watch: called with the share of the jobs that have ended; it may raise, which ends the run.
         stop: asked after every turn; where it says so, the log ends there.
+        look: called after every turn with the state, which it leaves as it is.
 
     Raises:
         InstanceError: what the engine cannot do with this trace, all of it listed.
@@ -61,6 +63,8 @@ def engine_log(
         nonlocal ended
         log.extend(turn.events)
         ended += sum(isinstance(stored.event, (ev.Failed, ev.Finished)) for stored in turn.events)
+        if look is not None:
+            look(engine.state, turn)
         if watch is not None:
             watch(ended / len(jobs))
         if stop is not None and stop():

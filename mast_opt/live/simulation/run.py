@@ -14,6 +14,7 @@ from mast_opt.core.wording import did_you_mean
 from mast_opt.live.loop.events import JOB_EVENTS, Stored
 from mast_opt.live.loop.job_log import PLACED, JobLog, job_log
 from mast_opt.live.loop.policy import NamedPolicy
+from mast_opt.live.loop.start_errors import StartErrors
 from mast_opt.live.policies.allox_in_time import AlloXInTime, AlloXParams
 from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.live.policies.easy import Easy, EasyParams
@@ -23,6 +24,7 @@ from mast_opt.live.policies.presets import PRESETS, preset_policy
 from mast_opt.live.policies.round_params import RoundParams
 from mast_opt.live.policies.shared_rounds import gavel
 from mast_opt.live.simulation.engine_run import engine_log
+from mast_opt.live.simulation.forecast import Sampling
 from mast_opt.live.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.live.simulation.order_only import READS, replay_trace
@@ -50,6 +52,9 @@ PLACEMENT = "placement"
 TICK = "tick_s"
 """Parameter of every policy of the engine: the least time between two decisions, s; 0 to decide at every change."""
 
+ESTIMATES = "estimates"
+"""Parameter of every policy of the engine: how many of the jobs that wait have their start foretold; 0 for none."""
+
 
 def policy_names() -> tuple[str, ...]:
     """Names of all policies that a simulation can run."""
@@ -74,6 +79,8 @@ class SimulatedRun:
     """Columns of the trace that the policy does not look at, and jobs that no region can ever hold."""
     impossible: Mapping[str, str] = field(default_factory=dict)
     """Job that no region can ever hold → why."""
+    starts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Errors of promises and of foretold starts, as ``StartErrors.figures`` has them."""
 
 
 def run_trace(
@@ -113,8 +120,11 @@ def run_trace(
     named = ENGINE_POLICIES.named(policy, also=ORDER_ONLY)
     placement = own.pop(PLACEMENT, PLACEMENTS[0])
     tick_s = number(TICK, own.pop(TICK, "0"), int)
-    _refuse_unknown(policy, own, (*(item.name for item in fields(named.params)), PLACEMENT, TICK))
+    estimates = number(ESTIMATES, own.pop(ESTIMATES, "0"), int)
+    _refuse_unknown(policy, own, (*(item.name for item in fields(named.params)), PLACEMENT, TICK, ESTIMATES))
     chosen = values_of(named.params, own)
+    errors = StartErrors()
+    sampling = Sampling(errors, lambda: named.make(chosen, trace.speeds), len(trace.submissions), estimates)
     paths = slow_run(trace, slow, of_slow)
     with ENGINE_POLICIES.blaming(policy):
         decides = named.make(chosen, trace.speeds)
@@ -128,14 +138,16 @@ def run_trace(
             until_ms=until_ms,
             watch=watch,
             stop=stop,
+            look=sampling.take,
         )
         unlooked = unread(trace, policy, given, slow)
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
-    stated = {**asdict(chosen), PLACEMENT: placement, TICK: tick_s, **paths.stated}
+    stated = {**asdict(chosen), PLACEMENT: placement, TICK: tick_s, ESTIMATES: estimates, **paths.stated}
     rows = job_log(log)
     impossible = jobs_that_fit_nowhere(trace, _never_placed(rows))
     warnings = (*unlooked, *warnings_by_reason(impossible))
-    return SimulatedRun(policy, stated, rows, count, lambda: iter(log), complete, warnings, impossible)
+    starts = errors.figures()
+    return SimulatedRun(policy, stated, rows, count, lambda: iter(log), complete, warnings, impossible, starts)
 
 
 def unread(

@@ -105,6 +105,7 @@ def figures(
         IMPOSSIBLE: dict(done.impossible),
         **found.to_dict(),
         **({} if places is None else places.to_dict()),
+        **({"starts": dict(done.starts)} if done.starts else {}),
     }
 
 

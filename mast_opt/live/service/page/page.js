@@ -161,6 +161,10 @@ function showSolves(solves, plans) {
   ]);
 }
 
+const starts = (job, now) => [
+  ["promised within", job.promised_by_ms], ["usually within", job.usually_by_ms], ["expected in", job.expected_ms],
+].filter(([, at]) => at !== null).map(([words, at]) => `${words} ${span(now, at)}`).join("; ");
+
 const cancel = (job) => button("cancel", "", () =>
   change(`Cancel job ${job.job}?`, `/v1/jobs/${job.job}`, "DELETE"));
 
@@ -193,7 +197,8 @@ async function draw() {
       byId(`${id}-shown`).textContent = `${shown}${found.matching.toLocaleString("en")}`;
     }
     showRows("waiting", waiting.jobs, (job) => [
-      job.place, job.job, job.tenant, job.tier, job.gpus, span(job.since_ms, now), [job.why, "why"], cancel(job),
+      job.place, job.job, job.tenant, job.tier, job.gpus, span(job.since_ms, now), [starts(job, now), "why"],
+      [job.why, "why"], cancel(job),
     ]);
     showRows("holding", holding.jobs, (job) => [
       job.job, job.tenant, job.state, job.gpus, job.region, Object.keys(job.servers).join(", "),

@@ -1,0 +1,49 @@
+"""Starts of waiting jobs, foretold by a process of its own, so that nobody who asks the service waits for it.
+
+    MAST_OPT_STATE=FOLDER python -m mast_opt.live.service.forecast_child NOW_MS
+
+It reads the last snapshot and the events since, and writes (job, by, expected) as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import IO
+
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.snapshot_child import NICENESS, STATE, opened
+from mast_opt.live.simulation.forecast import PastRuns, foretold
+from mast_opt.live.store.recovery import recovered
+
+PAST = 200_000
+"""Last events by which run times are judged."""
+
+
+def begin(state: str, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Begin the process that foretells starts, for the log in a folder or at a URL."""
+    command = [sys.executable, "-m", "mast_opt.live.service.forecast_child", str(now_ms)]
+    return subprocess.Popen(command, env={**os.environ, STATE: state}, stdout=out, start_new_session=True)
+
+
+def main() -> None:
+    """Run the process that foretells starts from the service's store."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    store = opened(os.environ[STATE])
+    try:
+        state, past = recovered(store, opening_of(store)).state, PastRuns()
+        for stored in store.read(max(store.first_seq() - 1, state.seq - PAST)):
+            past.take(stored.at_ms, stored.event)
+    finally:
+        store.close()
+    state.now_ms = max(state.now_ms, int(sys.argv[1]))
+    found = foretold(state, Mast, past)
+    json.dump([(name, one.by_ms, one.expected_ms) for name, one in found.items()], sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

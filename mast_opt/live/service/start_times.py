@@ -1,0 +1,133 @@
+"""Times when waiting jobs of the service start: what is promised, what a child process foretells, what would make it
+sooner; and how far such words were from what came true."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import IO, Any
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.jobs import JobClasses, JobRecord
+from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.live.loop.start_errors import EXPECTED, USUALLY_BY, StartErrors
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.fit_times import FOREVER, FitTimes
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+
+EVERY_S = 60.0
+"""Seconds between two times that starts are foretold."""
+MOST_SERVERS = 2000
+"""Servers in service up to which changes are looked at that make a job fit sooner, but not at once."""
+Begin = Callable[[int, IO[bytes]], subprocess.Popen[bytes]]
+"""Begins a process that foretells starts, given the time, and writes them to a file."""
+
+
+class StartTimes:
+    """Times that are said of starts.
+
+    Args:
+        begin: as it says; without it nothing is foretold.
+    """
+
+    def __init__(self, begin: Begin | None) -> None:
+        self._begin = begin
+        self._begun_s = -EVERY_S
+        self._asking: tuple[subprocess.Popen[bytes], IO[bytes], int] | None = None
+        self._known: dict[str, tuple[int | None, int | None]] = {}
+        self._at_ms: int | None = None
+        """Time of the state that starts were foretold from."""
+        self.errors = StartErrors()
+
+    def take(self, events: Iterable[ev.Stored]) -> None:
+        """Take in events of the log."""
+        for stored in events:
+            self.errors.take(stored.at_ms, stored.event)
+
+    def keep(self, now_s: float, now_ms: int, state: State) -> None:
+        """Take what the child process has foretold, and begin another one when it is time and any job waits."""
+        if self._asking is not None:
+            process, out, asked_ms = self._asking
+            if process.poll() is None:
+                return
+            self._asking = None
+            with out:
+                out.seek(0)
+                found = [] if process.returncode else json.load(out)
+            self._known = {name: (by_ms, expected_ms) for name, by_ms, expected_ms in found if name in state.jobs}
+            self._at_ms = None if process.returncode else asked_ms
+            for name, (by_ms, expected_ms) in self._known.items():
+                if state.jobs[name].waits:
+                    self.errors.say(USUALLY_BY, name, asked_ms, by_ms)
+                    self.errors.say(EXPECTED, name, asked_ms, expected_ms)
+        elif self._begin is not None and now_s - self._begun_s >= EVERY_S:
+            self._begun_s = now_s
+            if any(record.waits for record in state.jobs.values()):
+                out = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as the process runs
+                self._asking = self._begin(now_ms, out), out, now_ms
+
+    def close(self) -> None:
+        """End the child process, if there is one."""
+        if self._asking is not None:
+            self._asking[0].kill()
+            self._asking[0].wait()
+            self._asking[1].close()
+
+    def of(self, record: JobRecord) -> dict[str, Any]:
+        """Times, for a client, when a waiting job starts; None where they are not known."""
+        by_ms, expected_ms = self._known.get(record.name, (None, None)) if record.waits else (None, None)
+        promise = None if record.promise is None else record.promise.by_ms
+        return {
+            "promised_by_ms": promise,
+            "usually_by_ms": by_ms,
+            "expected_ms": expected_ms,
+            "foretold_at_ms": None if by_ms is None and expected_ms is None else self._at_ms,
+        }
+
+
+def fits_by_ms(record: JobRecord, state: State) -> int | None:
+    """Time when a job fits if what runs ends at its limit, whoever waits before it; None where limits do not say."""
+    snapshot = Snapshot(state, ())
+    tier = snapshot.importance(record)
+    times = (FitTimes(record, tier, region, snapshot).by() for region in snapshot.admissible(record))
+    by_ms = min(times, default=FOREVER)
+    return None if by_ms == FOREVER else max(by_ms, state.now_ms)
+
+
+def sooner(record: JobRecord, state: State) -> list[dict[str, Any]]:
+    """Changes of a waiting job, for a client, with which it would fit sooner, and when it would."""
+    now = fits_by_ms(record, state)
+    found = list[dict[str, Any]]()
+    for words, changed in _changes(record, state):
+        regions = Snapshot(state, ()).admissible(changed)
+        if regions and isinstance(state.fleet.place(changed.job, regions=regions), Bid):
+            by_ms: int | None = state.now_ms
+        else:
+            by_ms = fits_by_ms(changed, state) if len(state.inventory.up) <= MOST_SERVERS else None
+        if by_ms is not None and (now is None or by_ms < now):
+            found.append({"change": words, "fits_by_ms": by_ms})
+    return found
+
+
+def _changes(record: JobRecord, state: State) -> Iterator[tuple[str, JobRecord]]:
+    """Changes of a job that may make it fit sooner, one at a time, each with the job that it would be."""
+    spec, classes = record.spec, JobClasses()
+
+    def changed(**given: Any) -> JobRecord:  # noqa: ANN401 - fields of a job
+        other = replace(spec, **given)
+        return replace(record, spec=other, of=classes.of(record.name, other))
+
+    for kind in sorted({server.gpu_type for server in state.inventory.in_service()} - set(spec.gpu_types or ())):
+        if spec.gpu_types is not None:
+            yield f"GPUs of type {kind}", changed(gpu_types={kind: spec.mgpu})
+    if spec.datasets:
+        yield "its data in every region", changed(datasets=())
+    if record.bound:
+        yield "any region", replace(record, bound="")
+    for tasks in sorted({spec.tasks // 2, spec.tasks // 4} - {0, spec.tasks}, reverse=True):
+        yield f"{tasks} tasks instead of {spec.tasks}", changed(tasks=tasks)
+    if spec.tenant and state.fleet.short_of_quota(record.job) > 0:
+        yield f"a larger quota of {spec.tenant}", changed(tenant="")

@@ -1,0 +1,112 @@
+"""Starts of waiting jobs over HTTP: promised, foretold by a child process, sooner, and how far they were off."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from starlette.testclient import TestClient
+
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service import forecast_child
+from mast_opt.live.service.access import Access
+from mast_opt.live.service.app import build
+from mast_opt.live.service.live import Live, LiveParams
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.start_times import StartTimes, sooner
+from mast_opt.live.store.sqlite import open_sqlite
+from mast_opt.problems.job_placement.live_fleet.types import Server
+from tests.service.loops import SERVERS, web
+from tests.service.test_live import until
+
+JOB = {"gpus": 8, "tier": 1, "duration_s": 999, "preemptible": False}
+
+
+def test_a_waiting_job_says_when_it_starts(tmp_path: Path) -> None:
+    """Three servers run jobs with limits of 1,000, 2,000 and 3,000 s; a gang of two and a single job wait."""
+    store = open_sqlite(tmp_path)
+    foretells = partial(forecast_child.begin, str(tmp_path))
+    live = Live(store, opening_of(store, SERVERS), Mast, SimulatedLiveHost, LiveParams(ttl_s=1), foretells=foretells)
+    live.start()
+    try:
+        client = web(build(live, store, Access(None)))
+        client.post("/v1/jobs", json=[{"job": f"r{at}", "limit_s": 1000 * (at + 1), **JOB} for at in range(3)])
+        until(lambda: client.get("/v1/jobs").json()["states"]["running"] == 3)
+        client.post("/v1/jobs", json=[{"job": "gang", "tasks": 2, "limit_s": 5000, **JOB}, {"job": "one", **JOB}])
+        live.starts._begun_s = -1e9  # now, not in a minute
+        until(lambda: "gang" in live.starts._known)
+        ends = {one.name: one.ends_by_ms(0) for one in live._engine.state.jobs.values() if one.shares}
+        gang, one = (_job(client, name) for name in ("gang", "one"))
+        east = [end for name, end in ends.items() if live._engine.state.jobs[name].region == "east"]
+        west = [end for name, end in ends.items() if live._engine.state.jobs[name].region == "west"]
+        assert gang["promised_by_ms"] == gang["usually_by_ms"] == gang["expected_ms"] == max(map(int, map(str, east)))
+        assert gang["fits_by_ms"] == gang["usually_by_ms"]
+        assert one["usually_by_ms"] == west[0]
+        assert one["fits_by_ms"] == min(filter(None, ends.values()))
+        assert gang["sooner"] == [{"change": "1 tasks instead of 2", "fits_by_ms": min(filter(None, ends.values()))}]
+        assert {"promised_by_ms", "expected_ms"} <= client.get("/v1/jobs/one/explain").json().keys()
+        assert client.get("/v1/jobs", params={"state": "waiting"}).json()["jobs"][0]["expected_ms"] is not None
+        assert "sooner" not in _job(client, "r0")
+        with live.state() as state:
+            live.starts.errors.take(state.now_ms, ev.Placed("gang", 1, "east", "east-1", ()))
+        text = client.get("/metrics").text
+        for kind in ("promised", "usually_by", "expected"):
+            assert f'mast_opt_starts_jobs{{said="{kind}"}} 1.0' in text
+            assert f'mast_opt_starts_started_by_then{{said="{kind}"}} 1.0' in text
+    finally:
+        live.close()
+        store.close()
+
+
+def _job(client: TestClient, name: str) -> dict[str, object]:
+    found: dict[str, object] = client.get(f"/v1/jobs/{name}").json()
+    return found
+
+
+def test_what_would_make_it_sooner() -> None:
+    servers = (Server("a", "r", "c", "k", "h100", 8, 0, 0), Server("b", "q", "d", "k", "v100", 4, 0, 0))
+    state = State(servers, tiers=(0, 1), replicas={"d": {"r"}})
+    coming: list[ev.Event] = [*state.opening(), ev.QuotaSet("t", 1000)]
+    coming += [ev.Submitted("runs", ev.JobSpec(tier=1, mgpu=8000))]
+    for event in coming:
+        state.apply(state.seq + 1, 5, event)
+    bid = state.fleet.place(state.jobs["runs"].job)
+    state.apply(state.seq + 1, 5, ev.Placed("runs", 1, "r", "c", bid.shares), bid)  # type: ignore[union-attr,arg-type]
+    spec = ev.JobSpec(tier=1, mgpu=2000, tasks=2, gpu_types={"h100": 2000}, datasets=("d",), tenant="t")
+    state.apply(state.seq + 1, 5, ev.Submitted("w", spec))
+    assert sooner(state.jobs["w"], state) == []  # each change alone does nothing
+    state.apply(state.seq + 1, 5, ev.Submitted("x", ev.JobSpec(tier=1, mgpu=2000, gpu_types={"h100": 2000})))
+    assert sooner(state.jobs["x"], state) == [{"change": "GPUs of type v100", "fits_by_ms": 5}]
+    state.apply(state.seq + 1, 5, ev.Submitted("y", ev.JobSpec(tier=1, mgpu=2000, datasets=("d",))))
+    assert sooner(state.jobs["y"], state) == [{"change": "its data in every region", "fits_by_ms": 5}]
+    state.apply(state.seq + 1, 5, ev.Submitted("z", ev.JobSpec(tier=1, mgpu=2000)))
+    state.apply(state.seq + 1, 5, ev.Bound("z", "r"))
+    assert sooner(state.jobs["z"], state) == [{"change": "any region", "fits_by_ms": 5}]
+
+
+def test_a_child_that_fails_foretells_nothing(tmp_path: Path) -> None:
+    def begin(now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", "import sys; print('[', end=''); sys.exit(1)"], stdout=out)
+
+    state = State(SERVERS, tiers=(1,))
+    for event in (*state.opening(), ev.Submitted("w", ev.JobSpec(tier=1))):
+        state.apply(state.seq + 1, 5, event)
+    starts = StartTimes(begin)
+    starts.keep(0.0, 5, state)
+    assert starts._asking is not None
+    starts._asking[0].wait()
+    starts.keep(1.0, 6, state)
+    assert starts.of(state.jobs["w"]) == {
+        "promised_by_ms": None,
+        "usually_by_ms": None,
+        "expected_ms": None,
+        "foretold_at_ms": None,
+    }
+    starts.keep(61.0, 7, state)
+    starts.close()

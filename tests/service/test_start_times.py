@@ -56,6 +56,8 @@ def test_a_waiting_job_says_when_it_starts(tmp_path: Path) -> None:
         with live.state() as state:
             live.starts.errors.take(state.now_ms, ev.Placed("gang", 1, "east", "east-1", ()))
         text = client.get("/metrics").text
+        assert 'mast_opt_longest_wait_seconds{gpus="8"}' in text
+        assert 'mast_opt_longest_wait_seconds{gpus="16"}' in text
         for kind in ("promised", "usually_by", "expected"):
             assert f'mast_opt_starts_jobs{{said="{kind}"}} 1.0' in text
             assert f'mast_opt_starts_started_by_then{{said="{kind}"}} 1.0' in text

@@ -77,8 +77,12 @@ class Figures:
         used = GaugeMetricFamily("mast_opt_gpus_used", "GPUs of jobs that start and run", labels=["region"])
         with self._live.state() as state:
             counts = dict.fromkeys(JobState, 0)
+            longest_ms = dict[int, int]()
             for record in state.jobs.values():
                 counts[record.state] += 1
+                if record.waits:
+                    size = 1 << max(0, -(-record.asked_mgpu // WHOLE) - 1).bit_length()
+                    longest_ms[size] = max(longest_ms.get(size, 0), state.now_ms - record.submitted_ms)
             supplied, taken = dict(state.inventory.supply_mgpu), dict(state.inventory.used_mgpu)
             seq, quotas = state.seq, quota_objects(state.fleet)
         for kind, count in counts.items():
@@ -87,6 +91,13 @@ class Figures:
             supply.add_metric([region], mgpu / WHOLE)
             used.add_metric([region], taken.get(region, 0) / WHOLE)
         labels = ["tenant", "gpu_type"]
+        waits = GaugeMetricFamily(
+            "mast_opt_longest_wait_seconds",
+            "Longest wait of jobs of up to so many GPUs",
+            labels=["gpus"],
+        )
+        for size, wait_ms in sorted(longest_ms.items()):
+            waits.add_metric([str(size)], wait_ms / 1000)
         limits = GaugeMetricFamily("mast_opt_quota_gpus", "GPUs of a quota", labels=labels)
         counted = GaugeMetricFamily("mast_opt_quota_gpus_used", "GPUs that count against a quota", labels=labels)
         for one in quotas:
@@ -94,7 +105,7 @@ class Figures:
             counted.add_metric([one["tenant"], one["gpu_type"]], one["used"])
         turns = sorted(self._live.turn_s)
         yield from _starts(self._live.starts.errors.figures())
-        yield from (jobs, supply, used, limits, counted)
+        yield from (jobs, supply, used, limits, counted, waits)
         yield GaugeMetricFamily("mast_opt_events", "Number of the last event", seq)
         yield GaugeMetricFamily("mast_opt_epoch", "Epoch of this leader", self._live.epoch)
         yield GaugeMetricFamily("mast_opt_ready", "Whether requests are taken in", float(not self._live.problem))

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+import pytest
 from starlette.testclient import TestClient
 
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
@@ -17,7 +18,7 @@ from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service import forecast_child
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
-from mast_opt.live.service.live import Live, LiveParams
+from mast_opt.live.service.live import Live
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.service.start_times import StartTimes, sooner
 from mast_opt.live.store.sqlite import open_sqlite
@@ -28,19 +29,24 @@ from tests.service.test_live import until
 JOB = {"gpus": 8, "tier": 1, "duration_s": 999, "preemptible": False}
 
 
+@pytest.mark.second_tier
 def test_a_waiting_job_says_when_it_starts(tmp_path: Path) -> None:
     """Three servers run jobs with limits of 1,000, 2,000 and 3,000 s; a gang of two and a single job wait."""
     store = open_sqlite(tmp_path)
-    foretells = partial(forecast_child.begin, str(tmp_path))
-    live = Live(store, opening_of(store, SERVERS), Mast, SimulatedLiveHost, LiveParams(ttl_s=1), foretells=foretells)
+    live = Live(store, opening_of(store, SERVERS), Mast, SimulatedLiveHost)
     live.start()
     try:
         client = web(build(live, store, Access(None)))
         client.post("/v1/jobs", json=[{"job": f"r{at}", "limit_s": 1000 * (at + 1), **JOB} for at in range(3)])
         until(lambda: client.get("/v1/jobs").json()["states"]["running"] == 3)
         client.post("/v1/jobs", json=[{"job": "gang", "tasks": 2, "limit_s": 5000, **JOB}, {"job": "one", **JOB}])
-        live.starts._begun_s = -1e9  # now, not in a minute
-        until(lambda: "gang" in live.starts._known)
+        live.starts = StartTimes(partial(forecast_child.begin, str(tmp_path)))
+        with live.state() as state:
+            live.starts.take([ev.Stored(1, state.now_ms, state.jobs["gang"].promise)])  # type: ignore[list-item]
+            live.starts.keep(0.0, state.now_ms, state)
+            assert live.starts._asking is not None
+            assert live.starts._asking[0].wait() == 0
+            live.starts.keep(0.0, state.now_ms, state)
         ends = {one.name: one.ends_by_ms(0) for one in live._engine.state.jobs.values() if one.shares}
         gang, one = (_job(client, name) for name in ("gang", "one"))
         east = [end for name, end in ends.items() if live._engine.state.jobs[name].region == "east"]
@@ -92,6 +98,7 @@ def test_what_would_make_it_sooner() -> None:
     assert sooner(state.jobs["z"], state) == [{"change": "any region", "fits_by_ms": 5}]
 
 
+@pytest.mark.second_tier
 def test_a_child_that_fails_foretells_nothing(tmp_path: Path) -> None:
     def begin(now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-c", "import sys; print('[', end=''); sys.exit(1)"], stdout=out)

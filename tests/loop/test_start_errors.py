@@ -29,7 +29,9 @@ def test_what_was_said_first_is_compared() -> None:
         "jobs": 2,
         "started_by_then": 0.5,
         "within_factor_2": 1.0,
-        "too_long_h_p10": -1.0, "too_long_h_p50": 1.0, "too_long_h_p90": 1.0,
+        "too_long_h_p10": -1.0,
+        "too_long_h_p50": 1.0,
+        "too_long_h_p90": 1.0,
     }
     assert found[EXPECTED]["too_long_h_p50"] == -1.0
     assert found[EXPECTED]["within_factor_2"] == 1.0

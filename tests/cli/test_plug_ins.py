@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -249,7 +249,10 @@ class NoParams:
 class Twice:
     """A policy that commits a bid twice."""
 
-    name, reacts_to, reads, every_ms = "twice", CHANGES, EVERY_POLICY, None
+    name: str = "twice"
+    reacts_to: ClassVar[frozenset[type]] = CHANGES
+    reads: frozenset[str] = EVERY_POLICY
+    every_ms: int | None = None
 
     def begin(self, snapshot: Snapshot) -> None:
         """Nothing is kept."""

@@ -23,6 +23,7 @@ from mast_opt.live.service.restart import opening_of
 from mast_opt.live.service.start_times import StartTimes, sooner
 from mast_opt.live.store.sqlite import open_sqlite
 from mast_opt.problems.job_placement.live_fleet.types import Server
+from tests.narrowing import some
 from tests.service.loops import SERVERS, web
 from tests.service.test_live import until
 
@@ -42,7 +43,7 @@ def test_a_waiting_job_says_when_it_starts(tmp_path: Path) -> None:
         client.post("/v1/jobs", json=[{"job": "gang", "tasks": 2, "limit_s": 5000, **JOB}, {"job": "one", **JOB}])
         live.starts = StartTimes(partial(forecast_child.begin, str(tmp_path)))
         with live.state() as state:
-            live.starts.take([ev.Stored(1, state.now_ms, state.jobs["gang"].promise)])  # type: ignore[list-item]
+            live.starts.take([ev.Stored(1, state.now_ms, some(state.jobs["gang"].promise))])
             live.starts.keep(0.0, state.now_ms, state)
             assert live.starts._asking is not None
             assert live.starts._asking[0].wait() == 0

@@ -16,6 +16,7 @@ from mast_opt.live.simulation.traces.trace import JobTrace, trace_from_tables
 from mast_opt.problems.data_placement.generate import distributions as draws
 from mast_opt.problems.data_placement.generate.published import PARETO_INDEX as GPU_INDEX
 from mast_opt.problems.job_placement.units import WHOLE
+from mast_opt.problems.kind.problem_data import Ints
 
 HOURS_SIGMA = 1.3
 """Lognormal σ of the hours of a job."""
@@ -76,7 +77,7 @@ def _recurring(params: st.OrganisationParams, made: st.Structure, n: int) -> lis
     return found
 
 
-def _some(rng: np.random.Generator, partitions: st.Ints) -> tuple[int, ...]:
+def _some(rng: np.random.Generator, partitions: Ints) -> tuple[int, ...]:
     """Partitions that a workload of the organisation reads, drawn at random."""
     wanted = 1 + min(MOST_TABLES - 1, int(rng.poisson(MORE_TABLES)))
     chosen = rng.choice(partitions, min(wanted, len(partitions)), replace=False)
@@ -127,7 +128,7 @@ def _paced(
 def _fresh(rng: np.random.Generator, made: st.Structure, n: int, day: float) -> tuple[int, ...]:
     """Partitions that first-time work reads: some of the hot ones that there are."""
 
-    def hot(namespace: int) -> st.Ints:
+    def hot(namespace: int) -> Ints:
         own = made.partitions(namespace)
         return own[made.hot[own] & (made.created_day[own] <= day)]
 

@@ -13,7 +13,8 @@ from mast_opt.core.arrays import exact_column_sums
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.io.faults import Faults, at, one_of
 from mast_opt.planner.io.raw_table import RawTable
-from mast_opt.planner.io.validation.quantities import INFINITE, LARGEST, Bools, Converted, Ints, to_base, to_text
+from mast_opt.planner.io.validation.quantities import INFINITE, LARGEST, Converted, to_base, to_text
+from mast_opt.problems.kind.problem_data import Bools, Ints
 from mast_opt.problems.kind.schema import Column, ColumnType
 
 Values = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]

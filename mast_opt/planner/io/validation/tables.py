@@ -18,7 +18,7 @@ from mast_opt.planner.io.raw_table import RawTable, is_note
 from mast_opt.planner.io.readers.base import Source
 from mast_opt.planner.io.readers.folder import FolderSource
 from mast_opt.planner.io.validation.cells import Cells, absent, convert
-from mast_opt.planner.io.validation.quantities import Bools, Ints
+from mast_opt.problems.kind.problem_data import Bools, Ints
 from mast_opt.problems.kind.schema import Axis, Column, ColumnType, Role, Schema, Table, Tables
 
 

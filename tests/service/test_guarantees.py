@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import guarantees
+import mast_opt
+from benchmarks import guarantees, planted_faults
+from benchmarks.mutation import ROOT
 from mast_opt.live.store.sqlite import open_sqlite
 from tests.service.processes import Clients, check
 
@@ -25,3 +27,11 @@ def test_no_acknowledged_job_shows_nothing(tmp_path: Path) -> None:
             check(store, Clients([]), [1], 1)
     finally:
         store.close()
+
+
+def test_faults_that_are_planted_fit_the_code() -> None:
+    live = Path(mast_opt.__file__).parent / "live"
+    assert len(planted_faults.FAULTS) >= 30
+    for fault in planted_faults.FAULTS:
+        assert (live / fault["file"]).read_text(encoding="utf-8").count(fault["was"]) == 1, fault
+        assert all((ROOT / tests).exists() for tests in fault["tests"].split()), fault

@@ -17,21 +17,22 @@ import httpx
 import pytest
 import uvicorn
 
-from mast_opt.live.service import connections, handlers
+from mast_opt.live.service import connections, door, handlers, requests
 from mast_opt.live.service.access import MOST_READS, Access
 from mast_opt.live.service.app import build
-from mast_opt.live.service.live import Live
+from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import SolveRequest
 from mast_opt.live.service.solve_files import ASKED
-from mast_opt.live.service.solves import MOST_KEPT, Solve, SolveLimits, Solves
-from mast_opt.live.service.streams import MOST_OF_CLIENT
+from mast_opt.live.service.solves import MOST_AT_ONCE, MOST_KEPT, Solve, SolveLimits, Solves
+from mast_opt.live.service.streams import MOST_OF_CLIENT, MOST_STREAMS
 from mast_opt.live.store.sql_store import SqlStore
 from tests.platforms import needs
 from tests.service.loops import running, submit, web
 from tests.service.test_live import until
 
 MOST = 8
+NUMBERS = {1: "one", 2: "two", 3: "three"}
 
 
 @contextmanager
@@ -264,3 +265,29 @@ def test_folders_of_old_solves_go(tmp_path: Path) -> None:
         solves._tidy(folder)
         assert {path.name for path in folder.iterdir()} == {f"data-{number}" for number in range(3, MOST_KEPT + 3)}
         assert len(solves.all()) == MOST_KEPT
+
+
+def test_the_page_states_the_limits_of_the_code() -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8").split())
+    params, limits = LiveParams(), SolveLimits()
+    mib, kib = 2**20, 2**10
+    rows = (
+        f"headers of a request | {door.MOST_HEADERS}, of {door.MOST_HEADER_BYTES // kib} KiB together",
+        f"jobs of a list | {requests.MOST_BYTES // mib} MiB; {requests.MOST_JOBS:,}",
+        f"head of a request | {connections.MOST_CONNECTIONS:,}, a new one",
+        f"a whole request; {connections.MOST_HEAD_BYTES // kib} KiB, {connections.HEAD_S:g} s",
+        f"bodies of a principal together | {handlers.BODY_S:g} s; {handlers.MOST_BODY_BYTES // mib} MiB",
+        (
+            f"requests that wait of a principal | {MOST_READS}, {MOST_OF_CLIENT} ({MOST_STREAMS} in all), "
+            f"{params.most_waiting // 4:,} ({params.most_waiting:,} in all) at a time"
+        ),
+        f"jobs that have not ended | {params.most_jobs:,}, and {params.most_jobs_of_tenant:,} of a tenant",
+        (
+            f"as many threads as there are cores, {limits.memory_mib // kib} GiB of memory, files of "
+            f"{limits.file_mib // kib} GiB; {NUMBERS[MOST_AT_ONCE]} at once; {MOST_KEPT} folders are kept"
+        ),
+        f"`--rate` a second ({Access(None).rate:,.0f}), twice as many at once",
+        f"(`--access-log`; {door.MOST_LOG_BYTES // mib} MiB, and the one before)",
+    )
+    assert [row for row in rows if row not in page] == []
+    assert (limits.time_s, limits.threads) == (3600, os.cpu_count())

@@ -128,6 +128,25 @@ def test_a_cut_tail_is_noticed(written: Path, tmp_path: Path) -> None:
         shutil.rmtree(folder)
 
 
+def test_a_commit_is_flushed_before_it_returns(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path)
+    pragmas = {name: store._db.execute(f"PRAGMA {name}")[0][0] for name in ("synchronous", "journal_mode", "fullfsync")}
+    store.close()
+    assert pragmas == {"synchronous": 2, "journal_mode": "wal", "fullfsync": 1}
+
+
+def test_the_head_is_the_last_event(tmp_path: Path) -> None:
+    """Its last event alone may not be missing."""
+    store = open_sqlite(tmp_path)
+    epoch = store.take_lead("one", 1)
+    for batch in batches(log()[:20], 5):
+        store.append(epoch, batch)
+        assert store._db.confirmed() == store.last_seq()
+    store._db.execute("DELETE FROM events WHERE seq = 20")
+    store.close()
+    assert "the log ends with event 19, but event 20 was acknowledged" in outcome(tmp_path)
+
+
 @pytest.mark.parametrize("text", ["00000000000000000120 00000000\n", "x", "99999999999999999999"])
 def test_a_damaged_head_is_noticed(written: Path, tmp_path: Path, text: str) -> None:
     shutil.copytree(written, tmp_path / "s")

@@ -1,0 +1,93 @@
+"""Faults planted in copies of the live system, and what finds each: the service in virtual time, or tests next to it.
+
+    python -m benchmarks.planted_faults
+    python -m benchmarks.planted_faults --only streams
+
+``planted-faults.toml`` lists them. The exit code is 1 if one survives. Processor time of each is what finding it took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from benchmarks.mutation import COPIED, LINKED, ROOT
+
+FAULTS: list[dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("planted-faults.toml").read_text(encoding="utf-8")
+)["fault"]
+LIVE = Path("mast_opt") / "live"
+SIMULATION = ("-m", "tests.service.random_runs", "--seeds", "10", "--turns", "300")
+TIME_LIMIT_S = 900
+
+
+def finds(folder: Path, *command: str) -> bool:
+    """Does a command fail in the copy? So does one that takes too long."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        process.communicate(timeout=TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return True
+    return process.returncode != 0
+
+
+def found_by(folder: Path, fault: dict[str, str]) -> str:
+    """What finds a fault; empty if nothing does."""
+    path = folder / LIVE / fault["file"]
+    original = path.read_text(encoding="utf-8")
+    assert original.count(fault["was"]) == 1, fault
+    path.write_text(original.replace(fault["was"], fault["becomes"]), encoding="utf-8")
+    try:
+        if finds(folder, *SIMULATION):
+            return "simulation"
+        tests = ("-m", "pytest", "-p", "no:cacheprovider", "-x", "-q", "-n", "0", *fault["tests"].split())
+        return fault["tests"] if finds(folder, *tests) else ""
+    finally:
+        path.write_text(original, encoding="utf-8")
+
+
+def processor_s() -> float:
+    """Processor time of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", default="", help="faults whose words have this text")
+    given = parser.parse_args()
+    os.nice(10)
+    survivors = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in COPIED:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copy(ROOT / part, folder / part)
+        for part in LINKED:
+            (folder / part).symlink_to(ROOT / part)
+        assert not finds(folder, *SIMULATION), "the simulation fails without any fault"
+        begun = processor_s()
+        print("| fault | found by | processor time |\n|---|---|---|")
+        for fault in FAULTS:
+            if given.only in fault["words"]:
+                since, by = processor_s(), found_by(folder, fault)
+                survivors += not by
+                print(f"| {fault['words']} | {by or '**nothing**'} | {processor_s() - since:.0f} s |", flush=True)
+    print(f"{survivors} of {len(FAULTS)} survive; {(processor_s() - begun) / 60:.1f} min of processor time")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -77,6 +77,11 @@ def test_a_repeated_request_gets_the_same_answer_once(tmp_path: Path) -> None:
         assert submit(live, "a", key="k", digest="1").result() == (201, "accepted")
         with pytest.raises(KeyReused):
             submit(live, "b", key="k", digest="2").result()
+        with live._lock:  # another request with the key comes first in the turn
+            reused, again = submit(live, "b", key="k", digest="2"), submit(live, "a", key="k", digest="1")
+        assert again.result() == (201, "accepted")
+        with pytest.raises(KeyReused):
+            reused.result()
         assert sum(isinstance(stored.event, ev.Submitted) for stored in store.read()) == 1
     with running(tmp_path) as (live, _):
         assert submit(live, "a", key="k", digest="1").result() == (201, "accepted")

@@ -10,6 +10,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.reports import fits
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.problems import Problem
+from mast_opt.live.store.records import Answer
 from mast_opt.live.store.sql_store import SqlStore
 
 ACCEPTED, EXISTS, UNKNOWN = "accepted", "exists", "unknown"
@@ -90,15 +91,16 @@ def known_keys(
     store: SqlStore, taken: Sequence[Request]
 ) -> tuple[list[tuple[Request, tuple[int, str]]], list[Request]]:
     """Split requests into those that were answered before, with their answers, and the others, each key once."""
-    answered, fresh, keys = [], [], dict[tuple[str, str], Request]()
+    answered, fresh, keys = [], [], dict[tuple[str, str], tuple[Request, str, Answer | None]]()
     for request in taken:
         key = request.key
         if key is None:
             fresh.append(request)
             continue
-        twin = keys.setdefault((key.principal, key.key), request)
-        known = store.answer(key.principal, key.key) if twin is request else None
-        digest = known.digest if known is not None else twin.key.digest if twin.key is not None else ""
+        if (key.principal, key.key) not in keys:
+            known = store.answer(key.principal, key.key)
+            keys[key.principal, key.key] = request, key.digest if known is None else known.digest, known
+        twin, digest, known = keys[key.principal, key.key]
         if digest != key.digest:
             request.done.set_exception(KeyReused(f"the key {key.key} came with another request before"))
         elif known is not None:

@@ -158,7 +158,7 @@ def _to_be_believed(
     wrong = [*wrong_claims(problem, reading.plan, verdict, reading.fields), *proof.wrong]
     solved_with = [f"the plan was solved with {reading.overrides}"] if reading.overrides else []
     why = [reading.foreign] if reading.foreign else []
-    why += [f"plan.toml states another {claim.constraint} than the verifier finds" for claim in wrong]
+    why += [f"the file plan.toml states another {claim.constraint} than the verifier finds" for claim in wrong]
     if why:
         why[-1] += "; its bound and status are left out"
         fields = {name: value for name, value in fields.items() if name not in CLAIMED}

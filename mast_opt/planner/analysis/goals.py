@@ -17,7 +17,7 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.dispatch import stated_goal
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.registry import SolverName, kind_of
+from mast_opt.problems.registry import SolverName, check_plan, kind_of
 
 NOTHING, PLAN = "do nothing", "this plan"
 
@@ -105,6 +105,7 @@ def figures_of(problem: Problem[PlanT], plans: Mapping[str, PlanT], *, with_step
 def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:
     """Figures of a plan for a goal: its verdict, and the number and days of the steps to it."""
     kind = kind_of(problem)
+    check_plan(kind, problem, plan)
     verdict = kind.verification.verify(problem, plan)
     if not with_steps or not verdict.ok or kind.migration.steps is None:
         return Figures(verdict)

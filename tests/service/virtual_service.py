@@ -204,7 +204,9 @@ class Outside:
         if draw[0] < self.slow:
             self.clock.go_on(5.0)
         if draw[3] < self.kill and threading.current_thread().name == "mast-opt store":
-            self.killed = self.process.live._stopping = True
+            self.killed = True
+            if hasattr(self, "process"):  # not while the first one begins
+                self.process.live._stopping = True
         if self.killed or draw[1] < self.commit:
             return "before" if draw[2] < 0.5 else "after"
         return ""

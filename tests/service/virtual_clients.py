@@ -319,6 +319,8 @@ class Clients:
             json.loads(line[6:]) for line in text.splitlines(keepends=True) if line[:6] == "data: " and line[-1] == "\n"
         ]
         for one in said:
+            if one["seq"] > len(self.outside.log):
+                self.outside.note()
             assert one["event"] == type(self.outside.log[one["seq"] - 1].event).__name__, one
         self.seen["followed"] += len(numbers)
 

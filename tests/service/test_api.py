@@ -264,6 +264,7 @@ def test_tokens_scopes_and_tenants(tmp_path: Path) -> None:
         "ada": access.add("ada", ["submit", "read"], "research"),
         "eve": access.add("eve", ["read"]),
         "ops": access.add("ops", ["read", "operate", "submit"]),
+        "lead": access.add("lead", ["submit", "operate"], "research"),
     }
     stored = (tmp_path / "tokens.json").read_text()
     assert all(token not in stored for token in tokens.values())
@@ -283,6 +284,8 @@ def test_tokens_scopes_and_tenants(tmp_path: Path) -> None:
         assert ask("ops", "POST", "/v1/jobs", long("c", tenant="other")) == 201
         assert ask("ada", "DELETE", "/v1/jobs/c") == 403
         assert ask("ops", "DELETE", "/v1/jobs/c") == 202
+        assert ask("ops", "POST", "/v1/jobs", long("d", tenant="other")) == 201
+        assert ask("lead", "DELETE", "/v1/jobs/d") == 202
         assert ask("ada", "PUT", "/v1/quotas/research", {"gpus": 1}) == 403
         assert ask("", "GET", "/livez") == ask("", "GET", "/") == 200
 

@@ -21,7 +21,7 @@ from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.leading import lead
 from mast_opt.live.service.live import Live
-from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.restart import Reconciliation, opening_of
 from mast_opt.live.service.turn_requests import KeyReused, Request, Unavailable
 from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.records import Batch
@@ -117,6 +117,14 @@ def test_work_that_nobody_asked_for_is_stopped(tmp_path: Path) -> None:
     live.close()
     store.close()
     assert stopped == ["ghost/3/stop"]
+
+
+def test_work_of_nobody_is_stopped_after_the_second_look_that_finds_it(tmp_path: Path) -> None:
+    with running(tmp_path) as (live, _):
+        looks = Reconciliation()
+        for found, runs in ((), {("ghost", 3)}), ((), set()), ((), {("ghost", 3)}), (("ghost/3/stop",), {("ghost", 3)}):
+            asked = looks.look(live._engine.state, runs, ()).commands
+            assert tuple(one.id for one in asked) == found
 
 
 class Failing(SqliteDatabase):

@@ -149,7 +149,8 @@ class Stopped(NamedTuple):
             row = state.row.item(col.L_NEXT, row)
         column = state.job[: col.J_STACK, place].copy()
         if len(rows) > 1:
-            return cls(place, last, column, rows, state.row[: col.L_STACK, rows], state.row_device[rows])
+            at = np.array(rows, np.int64)
+            return cls(place, last, column, rows, state.row.take(at, 1)[: col.L_STACK], state.row_device.take(at, 0))
         only = slice(rows[0], rows[0] + 1)
         return cls(place, last, column, rows, state.row[: col.L_STACK, only].copy(), state.row_device[only].copy())
 

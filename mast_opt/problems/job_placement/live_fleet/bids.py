@@ -17,7 +17,7 @@ from mast_opt.problems.job_placement.live_fleet.booking import level_of
 from mast_opt.problems.job_placement.live_fleet.diagnosis import Coded, explain, why_not
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding
-from mast_opt.problems.job_placement.live_fleet.types import Job, Share, gangs_of
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Share, gangs_of
 from mast_opt.problems.job_placement.units import CLUSTER, LEVELS, WHOLE_JOB_LEVELS, Bools, Ints
 
 
@@ -66,25 +66,28 @@ def bid_of(
         stops: further victims.
     """
     layout, first = books.layout, offers[0]
-    region = int(layout.group_region[first.group])
+    group = int(first.group)
+    region = layout.group_region.item(group)
     parts = tuple(zip(job.parts, offers))
     level = LEVELS[first.level]
     if parts:
         level = WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)]
     levels = [offer.threshold for offer in offers if offer.threshold is not None]
-    threshold = min((*levels, *(books.running[name].tier for name in stops)), default=None)
-    victims = np.append(victims, [books.place[name] for name in stops]).astype(np.int64) if stops else victims
-    cost = sum(int(books.state.job[col.J_COST, at]) // VICTIM for at in victims.tolist())
+    if stops:
+        levels += [books.running[name].tier for name in stops]
+    threshold = min(levels, default=None)
+    places = [*victims.tolist(), *[books.place[name] for name in stops]]
+    cost = sum([books.state.job.item(col.J_COST, at) // VICTIM for at in places])
     return Bid(
         job=job,
         tier=job.tier if right is Right.WITHIN else books.tiers[-1],
         over_quota=right is not Right.WITHIN,
         region=books.region_names[region],
-        cluster=books.cluster_names[int(layout.group_cluster[first.group])],
-        gpu_type=books.type_names[int(layout.group_type[first.group])],
+        cluster=books.cluster_names[layout.group_cluster.item(group)],
+        gpu_type=books.type_names[layout.group_type.item(group)],
         shares=shares_in(books, job, offers),
         level=level,
-        victims=books.names_of(victims),
+        victims=books.names_of(places),
         victim_tier=None if threshold is None else books.tier_of(threshold),
         victim_rank=None if threshold is None else books.importance_of(threshold),
         gpu_hours_lost=cost / MILLI,
@@ -93,27 +96,25 @@ def bid_of(
         proven=len(offers) == 1 and first.proven,
         version=version,
         fleet=fleet,
-        parts=tuple(
-            PartPlace(
-                part.name,
-                books.cluster_names[int(layout.group_cluster[offer.group])],
-                books.type_names[int(layout.group_type[offer.group])],
-                LEVELS[offer.level],
-            )
-            for part, offer in parts
-        ),
+        parts=tuple([_part_place(books, *one) for one in parts]),
     )
+
+
+def _part_place(books: FleetInventory, part: Part, offer: BestBid) -> PartPlace:
+    """Place of a part of a job in names."""
+    cluster, kind = books.layout.group_cluster.item(offer.group), books.layout.group_type.item(offer.group)
+    return PartPlace(part.name, books.cluster_names[cluster], books.type_names[kind], LEVELS[offer.level])
 
 
 def shares_in(books: FleetInventory, job: Job, offers: Sequence[BestBid]) -> tuple[Share, ...]:
     """Servers and GPUs of a job, part by part, in names."""
     names = [part.name for part in job.parts] or [""]
     return tuple(
-        Share(books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu}, name)
-        for name, offer in zip(names, offers)
-        for at, tasks, device in zip(
-            offer.placed.server.tolist(), offer.placed.tasks.tolist(), offer.placed.device.tolist()
-        )
+        [
+            Share(books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu}, name)
+            for name, offer in zip(names, offers)
+            for at, tasks, device in zip(*[column.tolist() for column in offer.placed[:3]])
+        ]
     )
 
 

@@ -80,6 +80,7 @@ class Snapshot:
     _fleet: object
 
 
+NOBODY_STOPS = nullcontext()
 BORROWS_TOO_MUCH = "its tenant may not borrow so much beyond its quota"
 
 
@@ -88,6 +89,11 @@ def _without_stops(reason: Coded, *, preempt: bool) -> Coded:
     if preempt or reason[1] != "in-use":
         return reason
     return "no cluster has room for it without stopping other work", "in-use"
+
+
+def _other_tier(bid: Bid) -> UsageError:
+    """The error of a bid whose job stands elsewhere now."""
+    return UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
 
 
 class _Operation:
@@ -723,27 +729,22 @@ class Fleet:
         """``placed``: the bid in positions, by part; None where it comes from outside and has to be checked."""
         books, claimed = self._books, Right.BORROWED if bid.over_quota else Right.WITHIN
         kind = None if bid.job.parts else books.types.get(bid.gpu_type)
-        option = next(
-            (
-                one
-                for one in self._options(bid.job)
-                if one.right is claimed
-                and all(name in bid.victims for name in one.stops)
-                and (kind is None or one.requests[0].mgpu[kind] >= 0)
-            ),
-            None,
-        )
-        other_tier = UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
-        if option is None or bid.tier != (books.tiers[-1] if bid.over_quota else bid.job.tier):
-            raise other_tier
-        requests = option.requests
+        for right, requests, stops in self._options(bid.job):
+            accepted = right is claimed and (kind is None or requests[0].mgpu.item(kind) >= 0)
+            if accepted and (not stops or all(name in bid.victims for name in stops)):
+                break
+        else:
+            raise _other_tier(bid)
+        if bid.tier != (books.tiers[-1] if bid.over_quota else bid.job.tier):
+            raise _other_tier(bid)
         if placed is None:
             placed = booking_of(bid, requests, books)
         running = books.starting(bid.job, bid.shares)
         if running.over_quota != bid.over_quota:
-            raise other_tier
+            raise _other_tier(bid)
         touched = [share.server for share in bid.shares]
-        touched += [share.server for name in bid.victims for share in self._shares_of(name)]
+        for name in bid.victims:
+            touched += [share.server for share in self._shares_of(name)]
         if bid.job.parts:
             held = adoption.merged(holdings_in(self._books, placed, requests))
             self._books.start_parts(running, held, bid.victims, self._in_round)
@@ -821,10 +822,11 @@ class Fleet:
             if requests[0].open.any() and not asked.any():
                 return Refused(job, "none of the regions that are asked holds all of its data", code="regions"), None
             requests = tuple(request._replace(open=asked) for request in requests)
+            option = option._replace(requests=requests)
         alone = [not self._failures.known(request) for request in requests]
         remembered = not all(alone)
         if not remembered:
-            found = self._bid(job, option._replace(requests=requests), preempt=preempt)
+            found = self._bid(job, option, preempt=preempt)
             if found is not None:
                 return found
             for at, request in enumerate(requests):
@@ -873,7 +875,8 @@ class Fleet:
         """
         if not isinstance(bid, Bid):
             raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
-        arg.a(Job)("job of the bid", bid.job)
+        if not isinstance(bid.job, Job):
+            raise arg.refuse("job of the bid", bid.job, "a Job")
         with self._lock, self._operation:
             self._versions.check_maker(bid)
             if bid.version == self._versions.now:
@@ -916,7 +919,7 @@ class Fleet:
             return None
         price, version = books.price_of(job), (self._versions.now, self._versions.name)
         found: PartsBid | BestBid | None
-        with books.without(stops, fresh=self._in_round) if stops else nullcontext():
+        with books.without(stops, fresh=self._in_round) if stops else NOBODY_STOPS:
             if job.parts:
                 found = best_bid_for_parts(books, job, requests, price, self._style, self._in_round, preempt=preempt)
             else:

@@ -27,7 +27,7 @@ from mast_opt.problems.job_placement.engine.arrival_mix import (
     shape_of,
     together,
 )
-from mast_opt.problems.job_placement.engine.best_bid import book, book_amounts
+from mast_opt.problems.job_placement.engine.best_bid import NOBODY, book, book_amounts
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.holding import hold
 from mast_opt.problems.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
@@ -206,7 +206,7 @@ class FleetInventory:
 
     def server_at(self, position: int) -> str:
         """Name of the fleet's server at a position of the layout."""
-        return self.server_names[int(self.layout.server[position])]
+        return self.server_names[self.layout.server.item(position)]
 
     def request(self, job: Job, tier: int) -> Request:
         """The job as the kernels see it."""
@@ -403,8 +403,8 @@ class FleetInventory:
 
     def load_of(self, region: int) -> float:
         """Share of a region's GPUs in the fleet in use."""
-        every = int(self.state.region[col.R_MGPU, region])
-        return int(self.state.region[col.R_USED, region]) / every if every else 0.0
+        every = self.state.region.item(col.R_MGPU, region)
+        return self.state.region.item(col.R_USED, region) / every if every else 0.0
 
     # --- quotas ---
 
@@ -610,7 +610,8 @@ class FleetInventory:
 
     def names_of(self, places: Iterable[int]) -> tuple[str, ...]:
         """The jobs at these places of the fleet's state, in the order in which they started."""
-        return tuple(sorted((self.name[int(at)] for at in places), key=lambda name: self._running[name].number))
+        names = [self.name[at] for at in places]
+        return tuple(sorted(names, key=lambda name: self._running[name].number) if len(names) > 1 else names)
 
     def _places_on(self, position: int) -> Iterator[int]:
         """Places in the engine's state of the jobs on a server."""
@@ -743,8 +744,8 @@ class FleetInventory:
 
     def capacity_appeared(self, position: int) -> None:
         """Note that something was freed on a server of the fleet."""
-        group = int(self.state.server[col.S_GROUP, position])
-        self.freed[self.layout.group_region[group], self.layout.group_type[group]] += 1
+        group = self.state.server.item(col.S_GROUP, position)
+        self.freed[self.layout.group_region.item(group), self.layout.group_type.item(group)] += 1
 
     # --- undoing ---
 
@@ -842,40 +843,33 @@ class FleetInventory:
     ) -> None:
         """Stop the victims and start a job without parts; see ``take`` of the engine. Raises UsageError, with nothing
         changed, if there is no room."""
-
-        def booked(victims: Ints, limit: int, cost: int) -> int:
-            return int(book(self.state, request, placed, victims, limit, cost, fresh))
-
-        self.make_room(1, len(placed.server))
-        self._start(running, victims, fresh, booked, running.shares)
+        self._start(running, victims, fresh, running.shares, book, request, placed)
 
     def start_parts(self, running: Running, held: tuple[Holding, ...], victims: tuple[str, ...], fresh: bool) -> None:
         """Start a job that holds this, one for each of its servers."""
-        rows, device = self._rows(held)
-
-        def booked(victims: Ints, limit: int, cost: int) -> int:
-            return int(book_amounts(self.state, running.tier, rows, device, victims, limit, cost, fresh))
-
-        self.make_room(1, len(held))
-        self._start(running, victims, fresh, booked, held)
+        self._start(running, victims, fresh, held, book_amounts, running.tier, *self._rows(held))
 
     def _start(
         self,
         running: Running,
         victims: tuple[str, ...],
         fresh: bool,
-        booked: Callable[[Ints, int, int], int],
         rows: Sequence[Share] | Sequence[Holding],
+        kernel: Callable[..., int],
+        *placed: object,
     ) -> None:
-        """Stop the victims of a bid and start its job. Raises UsageError, with nothing changed, where there
-        is no room.
+        """Stop the victims of a bid and start its job, which the kernel books on these rows. Raises UsageError, with
+        nothing changed, where there is no room.
         """
+        self.make_room(1, len(rows))
         job, places = running.job, [self.place[name] for name in victims]
         ended = [self._current(name) for name in victims]
         stopped = [allocation.Stopped.of(self.state, place, self._last_of_victim(place, fresh)) for place in places]
-        at = places[-1] if places else self._next_place()
-        self.log.append((self._unbook, running, at, self.started, ended, stopped, self._places_left()))
-        at = booked(np.array(places, np.int64), self.limit_of(running), cost_of(job))
+        left = self._places_left()
+        at = places[-1] if places else self._next_place(left)
+        self.log.append((self._unbook, running, at, self.started, ended, stopped, left))
+        victim = np.array(places, np.int64) if places else NOBODY
+        at = kernel(self.state, *placed, victim, self.limit_of(running), cost_of(job), fresh)
         if at < 0:
             server = rows[-1 - at].server
             tasks = sum(share.tasks for share in running.shares if share.server == server)
@@ -890,9 +884,9 @@ class FleetInventory:
         if self._count_arrival(job):
             self.draw()
 
-    def _next_place(self) -> int:
-        """The place in the fleet's state that the next job gets."""
-        return int(self.state.job.item(col.J_STACK, self._places_left() - 1))
+    def _next_place(self, left: int) -> int:
+        """The place in the fleet's state that the next job gets, where so many are left."""
+        return self.state.job.item(col.J_STACK, left - 1)
 
     def _last_of_victim(self, place: int, fresh: bool) -> int:
         """The last tier that may use what a victim frees; see ``stop_all`` of the engine."""
@@ -935,7 +929,7 @@ class FleetInventory:
 
     def _places_left(self) -> int:
         """Number of places for jobs that the engine's state has left."""
-        return int(self.state.free_places.item(col.N_JOBS))
+        return self.state.free_places.item(col.N_JOBS)
 
     def _resume(self, stopped: Sequence[allocation.Stopped], left: int) -> None:
         """Let those of these jobs of the fleet run again that are stopped: as many places are free as there were
@@ -989,7 +983,7 @@ class FleetInventory:
     def hold(self, running: Running, held: tuple[Holding, ...]) -> None:
         """Let a job of the fleet start and hold this, whether there is room for it or not; outside rounds."""
         self.make_room(1, len(held))
-        self.log.append((self._unbook, running, self._next_place(), self.started))
+        self.log.append((self._unbook, running, self._next_place(self._places_left()), self.started))
         self._enter(running, self._hold(running, held, False))
         self._follow_rights()
         self.started += 1
@@ -1027,7 +1021,7 @@ class FleetInventory:
     def make_room(self, jobs: int, rows: int) -> None:
         """Have free places for so many jobs and allocations."""
         old, free = self.state, self.state.free_places
-        if jobs > free[col.N_JOBS] or rows > free[col.N_ROWS]:
+        if jobs > free.item(col.N_JOBS) or rows > free.item(col.N_ROWS):
             self.log.append((self._unroom, old, free.copy()))
             self.state = allocation.grown(old, jobs, rows)
 
@@ -1043,9 +1037,9 @@ class FleetInventory:
 
     def _strike(self, name: str) -> None:
         """Strike a job that runs no more from the fleet's inventory and the ledger."""
-        for table in ("_late_rights", "restood"):
-            if name in getattr(self, table):
-                self.log.append((setattr, self, table, dict(getattr(self, table))))
+        for table, names in (("_late_rights", self._late_rights), ("restood", self.restood)):
+            if name in names:
+                self.log.append((setattr, self, table, dict(names)))
                 self._drop(table, name)
         self._late_risks.pop(name, None)
         del self._running[name]

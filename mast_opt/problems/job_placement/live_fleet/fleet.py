@@ -80,7 +80,7 @@ class Snapshot:
     _fleet: object
 
 
-NOBODY_STOPS = nullcontext()
+NOTHING = nullcontext()
 BORROWS_TOO_MUCH = "its tenant may not borrow so much beyond its quota"
 
 
@@ -768,7 +768,7 @@ class Fleet:
             UsageError: the job's tier is none of the fleet's, a job of that name runs already, or the fleet has no such
                 region or server.
         """
-        with self._lock, self._operation, self._closed(avoid):
+        with self._lock, self._operation, self._closed(avoid) if avoid else NOTHING:
             answer, placed = self._answer(job, regions, some=bool(avoid) or not preempt, preempt=preempt)
             if isinstance(answer, Bid):
                 self._offered = answer, placed
@@ -777,9 +777,6 @@ class Fleet:
     @contextmanager
     def _closed(self, servers: Collection[str]) -> Iterator[None]:
         """A block in which these servers of the fleet take no work."""
-        if not servers:
-            yield
-            return
         books = self._books
         for server in servers:
             if server not in books.position:
@@ -919,7 +916,7 @@ class Fleet:
             return None
         price, version = books.price_of(job), (self._versions.now, self._versions.name)
         found: PartsBid | BestBid | None
-        with books.without(stops, fresh=self._in_round) if stops else NOBODY_STOPS:
+        with books.without(stops, fresh=self._in_round) if stops else NOTHING:
             if job.parts:
                 found = best_bid_for_parts(books, job, requests, price, self._style, self._in_round, preempt=preempt)
             else:

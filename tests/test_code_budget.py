@@ -33,7 +33,7 @@ BUDGET = {
     "planner/solving": 2262,
     "problems/backends": 1852,
     "problems/data_placement": 14167,
-    "problems/job_placement": 12190,
+    "problems/job_placement": 12184,
     "problems/kind": 1789,
     "problems/mip": 1448,
     "problems/resource_allocation": 2596,

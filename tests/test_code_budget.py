@@ -18,7 +18,7 @@ BUDGET = {
     "live/hosts": 2247,
     "live/importers": 500,
     "live/loop": 4035,
-    "live/policies": 4091,
+    "live/policies": 4092,
     "live/reports": 521,
     "live/service": 3044,
     "live/simulation": 5293,

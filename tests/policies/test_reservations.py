@@ -178,6 +178,11 @@ def test_a_promise_that_has_just_got_better_ends_for_its_own_reason() -> None:
     assert set(counts("tiers", 32, MastParams(pack="always"))) >= {"promised", "quota"}
 
 
+def test_a_bid_with_victims_among_what_is_promised_is_not_the_last_word() -> None:
+    """Its job would end in time, but its victims would not: another server, promised to the job itself, is left."""
+    counts("tiers", 107, MastParams(pack="always"))
+
+
 class Looking(Mast):
     """Compares times of fit with those that trials find, for each waiting job in each turn."""
 

@@ -176,16 +176,17 @@ class Reservations:
 
     def admit(self, record: JobRecord, bid: Bid | None, place: Place, snapshot: Snapshot) -> Bid | None:
         """The best bid for a job that keeps all promises, given the best of all."""
-        if bid is None or self._keeps(record, bid, snapshot):
-            return bid
-        kept = {
-            server
-            for one in self.of_region.values()
-            if self._binds(one, record, snapshot) and not self._ends_before(one, record, snapshot)
-            for server in one.servers
-        }
-        other = place(frozenset(kept))
-        return other if other is not None and self._keeps(record, other, snapshot) else None
+        avoid = frozenset[str]()
+        while bid is not None and not self._keeps(record, bid, snapshot):
+            kept = {*self.of_region[bid.region].servers}
+            if kept <= avoid:
+                return None
+            for one in self.of_region.values():
+                if self._binds(one, record, snapshot) and not self._ends_before(one, record, snapshot):
+                    kept.update(one.servers)
+            avoid |= kept
+            bid = place(avoid)
+        return bid
 
     def placed(self, record: JobRecord, bid: Bid, snapshot: Snapshot, actions: Actions) -> None:
         """Note that a job has been placed by this bid."""

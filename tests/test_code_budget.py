@@ -20,7 +20,7 @@ BUDGET = {
     "live/loop": 4035,
     "live/policies": 4092,
     "live/reports": 521,
-    "live/service": 3044,
+    "live/service": 3045,
     "live/simulation": 5293,
     "live/slow_paths": 458,
     "live/store": 1075,

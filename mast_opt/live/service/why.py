@@ -6,6 +6,7 @@ Equal jobs have equal reasons, which are worked out once.
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from mast_opt.core.wording import counted
 from mast_opt.live.loop.job_states import WAITING
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
@@ -56,15 +57,15 @@ class Why:
         short = [one for one in clusters if one.code in _SHORT]
         if short:
             nearest = min(short, key=lambda one: (_SHORT.index(one.code), one.cluster))
-            gpus = record.asked_mgpu / WHOLE / record.spec.tasks
-            many = f"{record.spec.tasks:,} times {gpus:g} GPUs" if record.spec.tasks > 1 else f"{gpus:g} GPUs"
+            many = counted(record.asked_mgpu / WHOLE / record.spec.tasks, "GPU")
+            many = f"{record.spec.tasks:,} times {many}" if record.spec.tasks > 1 else many
             words = f"no cluster has {many} free for it; {nearest.cluster}: {nearest.words}"
         return "; ".join(filter(None, (self._over_quota(record), words))), False
 
     def _over_quota(self, record: JobRecord) -> str:
         """Words for a client on a job that its tenant's quota does not cover; empty for another one."""
         over = self._state.fleet.short_of_quota(record.job)
-        of = f"over the quota of {record.spec.tenant} by {over / WHOLE:g} GPUs"
+        of = f"over the quota of {record.spec.tenant} by {counted(over / WHOLE, 'GPU')}"
         return f"{of}, so it comes after all work within quotas" if over > 0 else ""
 
 

@@ -58,8 +58,8 @@ GUARANTEES = (
     ),
     Guarantee(
         "random",
-        "the whole service in virtual time under one seed: requests cut, late or doubled, commits that fail or kill, full "
-        "disk, stale looks, a clock that goes back",
+        "the whole service in virtual time under one seed: requests cut, late or doubled, commits that fail or kill, "
+        "full disk, stale looks, a clock that goes back",
         "tests.service.random_runs",
         "--seeds 1000 --turns 500",
         "--seeds 10 --turns 150",

@@ -162,6 +162,15 @@ def run(folder: Path, tests: list[str], time_limit_s: float) -> bool:
     return ended.returncode == 0
 
 
+def copy_project(folder: Path) -> None:
+    """Copy the project into an empty folder, where its package may be changed; what is large is linked."""
+    for part in COPIED:
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, folder / part)
+    for part in LINKED:
+        (folder / part).symlink_to(ROOT / part)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("modules", nargs="+", type=Path, help="files to mutate, relative to the repository")
@@ -176,11 +185,7 @@ def main() -> int:
     survivors = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in COPIED:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            copy(ROOT / part, folder / part)
-        for part in LINKED:
-            (folder / part).symlink_to(ROOT / part)
+        copy_project(folder)
         if not run(folder, given.tests, given.time_limit):
             print("the tests fail, or take too long, without any mutant")
             return 2

@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
 from pathlib import Path
 
-from benchmarks.mutation import COPIED, LINKED, ROOT
+from benchmarks.mutation import copy_project
 
 FAULTS: list[dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("planted-faults.toml").read_text(encoding="utf-8")
@@ -72,11 +71,7 @@ def main() -> int:
     survivors = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in COPIED:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            copy(ROOT / part, folder / part)
-        for part in LINKED:
-            (folder / part).symlink_to(ROOT / part)
+        copy_project(folder)
         assert not finds(folder, *SIMULATION), "the simulation fails without any fault"
         begun = processor_s()
         print("| fault | found by | processor time |\n|---|---|---|")

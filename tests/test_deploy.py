@@ -50,7 +50,7 @@ def test_commands_have_options_that_there_are(call: Call) -> None:
                 assert f"{token} " in options
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl, which has kustomize")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl, which has kustomize, is no package of pip")
 @pytest.mark.second_tier
 def test_kustomize_builds_the_folder_for_kubernetes() -> None:
     built = subprocess.run(["kubectl", "kustomize", KUBERNETES], check=True, capture_output=True, text=True).stdout
@@ -59,7 +59,7 @@ def test_kustomize_builds_the_folder_for_kubernetes() -> None:
     assert "url" not in str(found["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"])
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool of Prometheus")
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool, which comes with Prometheus, is no package of pip")
 @pytest.mark.second_tier
 def test_prometheus_takes_the_alerts() -> None:
     subprocess.run(["promtool", "check", "rules", KUBERNETES / "alerts.yaml"], check=True, capture_output=True)

@@ -28,7 +28,7 @@ NO_FAULT = HostOdds(0, 0, 0, 0, 0)
 
 
 class UnreliableHost(SimulatedLiveHost):
-    """A host of its own, which outlives the loop. An attempt is started once, whatever it is told."""
+    """A host of its own, which outlives the loop. An attempt is started once, however often it is asked for."""
 
     def __init__(self, rng: np.random.Generator, spec_of: Callable[[str], ev.JobSpec]) -> None:
         super().__init__(spec_of)
@@ -78,7 +78,7 @@ class UnreliableHost(SimulatedLiveHost):
         return set(super().observe())
 
     def restart(self) -> None:
-        """All work is lost, and nobody is told."""
+        """All work is lost without a report."""
         for job, attempt in super().observe():
             self._ended[job, attempt] = ev.Stopped(job, attempt, 0, 0)
         fresh = SimulatedLiveHost(self._spec_of)

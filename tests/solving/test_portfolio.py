@@ -143,7 +143,7 @@ def test_a_member_that_fails_costs_nothing_but_its_part(monkeypatch: pytest.Monk
         mast_opt.solve(problem, "auto", threads=1)
 
 
-class _Deaf(Supervised):
+class _Unresponsive(Supervised):
     """A backend that neither keeps its time limit nor looks whether it should stop."""
 
     name, package, takes_incumbents = "highs", "highspy", False
@@ -166,14 +166,14 @@ def test_an_exact_solver_that_overruns_the_limit_is_not_waited_for(
 ) -> None:
     from mast_opt.problems import backends
 
-    real, deaf = backends.get, _Deaf()
-    monkeypatch.setattr(backends, "get", lambda name: deaf if name == "highs" else real(name))
+    real, unresponsive = backends.get, _Unresponsive()
+    monkeypatch.setattr(backends, "get", lambda name: unresponsive if name == "highs" else real(name))
     problem = mast_opt.generate("task-reassignment", None, seed=3, processes=8, machines=4)
     try:
         found = mast_opt.solve(problem, "auto", threads=threads, time_limit_s=1.0, params=BOTH)
-        assert not deaf.ended.is_set()
+        assert not unresponsive.ended.is_set()
     finally:
-        deaf.released.set()
+        unresponsive.released.set()
     assert found.plan is not None
     assert (found.status, found.limit) == (Status.FEASIBLE, Limit.TIME)
 

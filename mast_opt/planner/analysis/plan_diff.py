@@ -213,7 +213,9 @@ def first_changes(problem: Problem[PlanT], plan: PlanT, count: int) -> PlanT:
     before: PlanT | None = kind.analysis.current_plan(problem)
     groups = kind.analysis.hooks().change_groups
     if before is None or groups is None:
-        raise UsageError(f"{problem.name} states no present state, or changes of {kind.name} are not told apart")
+        raise UsageError(
+            f"{problem.name} states no present state, or single changes of {kind.name} cannot be separated"
+        )
     changes = groups(problem, before, plan)
     worths = _worths(kind, problem, before, plan, kind.verification.verify(problem, plan))
     if len(worths) < len(changes.words):

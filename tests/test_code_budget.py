@@ -24,7 +24,7 @@ BUDGET = {
     "live/simulation": 5293,
     "live/slow_paths": 458,
     "live/store": 1075,
-    "planner/analysis": 2637,
+    "planner/analysis": 2639,
     "planner/bench": 1901,
     "planner/builders": 477,
     "planner/importers": 2069,

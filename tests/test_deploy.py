@@ -59,7 +59,9 @@ def test_kustomize_builds_the_folder_for_kubernetes() -> None:
     assert "url" not in str(found["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"])
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool, which comes with Prometheus, is no package of pip")
+@pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool, which comes with Prometheus, is no package of pip"
+)
 @pytest.mark.second_tier
 def test_prometheus_takes_the_alerts() -> None:
     subprocess.run(["promtool", "check", "rules", KUBERNETES / "alerts.yaml"], check=True, capture_output=True)

@@ -7,7 +7,9 @@ Whatever changes (work, a quota, the tree), the rights of jobs that run change w
 
 import bisect
 import enum
+from collections import Counter
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -98,17 +100,12 @@ class _Account:
 
     def copy(self) -> "_Account":
         """Copy of a tenant's account in the ledger, with jobs of its own."""
-        covered = {tier: dict(held) for tier, held in self.covered.items()}
-        return _Account(self.nominal, list(self.order), covered, set(self.beyond))
+        return _Account(self.nominal, list(self.order), deepcopy(self.covered), set(self.beyond))
 
     def left(self, tier: int | None = None) -> dict[Key, int]:
         """Amounts that a tenant's quotas leave after jobs of this tier and more important ones, or (None) after all."""
-        found = dict(self.nominal)
-        for other, held in self.covered.items():
-            if tier is None or other <= tier:
-                for key, amount in held.items():
-                    found[key] -= amount
-        return found
+        covered = [held for other, held in self.covered.items() if tier is None or other <= tier]
+        return {key: amount - sum([held[key] for held in covered]) for key, amount in self.nominal.items()}
 
     def count(self, held: _Held, sign: int) -> None:
         """Count a job in the ledger towards its tenant's quotas, or no more."""
@@ -134,6 +131,8 @@ class Ledger:
         """Accounts of the tenants that are limited."""
         self._tree: QuotaTree[Key] | None = None
         """None where nothing but quotas of tenants is stated."""
+        self._owned: Counter[Key] = Counter()
+        """All quotas together, by type."""
         self._changed: dict[str, None] = {}
         """Jobs that are new or whose right has changed, and perhaps back."""
         self.is_sound = True
@@ -146,7 +145,7 @@ class Ledger:
         twin.quotas, twin._held = self.quotas.copy(), dict(self._held)
         twin._use = {tenant: dict(use) for tenant, use in self._use.items()}
         twin._accounts = {tenant: account.copy() for tenant, account in self._accounts.items()}
-        twin._tree = None if self._tree is None else self._tree.copy()
+        twin._tree, twin._owned = None if self._tree is None else self._tree.copy(), self._owned
         return twin
 
     # --- changes ---
@@ -212,8 +211,11 @@ class Ledger:
         self.is_sound = False
         tenants = list(dict.fromkeys((*self._use, *(row[0] for row in quotas.rows()))))
         nominal = {tenant: amounts for tenant in tenants if (amounts := quotas.nominal(tenant))}
-        self.quotas, self._tree = quotas, quotas.tree(list(nominal))
-        stays = {tenant for tenant, amounts in nominal.items() if self._is_kept(tenant, amounts)}
+        self.quotas, self._tree, self._owned = quotas, quotas.tree(list(nominal)), Counter()
+        for _, key, quota, _ in quotas.rows():
+            self._owned[key] += quota.nominal
+        before = {tenant: account.nominal for tenant, account in self._accounts.items()}
+        stays = {tenant for tenant, amounts in nominal.items() if before.get(tenant) == amounts}
         was = {name for tenant, one in self._accounts.items() if tenant not in stays for name in one.beyond}
         self._accounts = {
             tenant: self._accounts[tenant] if tenant in stays else _Account(amounts)
@@ -238,15 +240,8 @@ class Ledger:
             del self._changed[name]
         self.is_sound = True
 
-    def _is_kept(self, tenant: str, nominal: dict[Key, int]) -> bool:
-        """Whether the ledger has a tenant's account with these nominal quotas already."""
-        account = self._accounts.get(tenant)
-        return account is not None and account.nominal == nominal
-
     def take_changes(self) -> tuple[str, ...]:
         """The jobs of limited tenants that are new or whose right may have changed since the last call."""
-        if not self._changed:
-            return ()
         names, self._changed = self._changed, {}
         return tuple(names)
 
@@ -317,11 +312,8 @@ class Ledger:
     def free(self, tenant: str) -> dict[Key, int]:
         """Amounts that a tenant may hold in addition of each type, or of all, that is limited for it, borrowed ones
         included."""
-        account = self._accounts.get(tenant)
-        if account is None or self._tree is None:
-            return {}
-        found = {key: self.left(tenant, key) for key in account.nominal}
-        return {key: amount for key, amount in found.items() if amount is not None}
+        keys = self._accounts[tenant].nominal if tenant in self._accounts else ()
+        return {key: amount for key in keys if (amount := self.left(tenant, key)) is not None}
 
     def right(self, tenant: str, tier: int, amounts: Amounts) -> Right:
         """Right by which one more job of a tenant would hold these amounts. Its own less important work does not
@@ -347,13 +339,9 @@ class Ledger:
         root = [tenant, *tree.path(tenant)][-1]
         others = [one for one in self._accounts if [one, *tree.path(one)][-1] == root]
         held = {name: self._held[name] for one in others for name in self._accounts[one].beyond if may_stop(name)}
-        rank = {
-            name: (one.tenant == tenant, -one.tier, -one.number, name)
-            for name, one in held.items()
-            if one.tenant != tenant or one.tier > tier
-        }
+        rank = [(one.tenant == tenant, -one.tier, -one.number, name) for name, one in held.items()]
         self.is_sound = False
-        for name in sorted(rank, key=rank.__getitem__):
+        for *_, name in sorted(one for one in rank if not one[0] or -one[1] > tier):
             self._count(held[name], -1)
             stopped.append(name)
             if self.may_hold(tenant, amounts):
@@ -372,9 +360,31 @@ class Ledger:
 
     def short(self, tenant: str, tier: int, amounts: Amounts) -> int:
         """Amount that the quotas of a tenant lack to cover one more job, of the type where it is most."""
-        account = self._accounts.get(tenant)
-        left = {} if account is None else account.left(tier)
+        left = self._accounts[tenant].left(tier) if tenant in self._accounts else {}
         return max((of_key(amounts, key) - there for key, there in left.items()), default=0)
+
+    def shares(self, tenant: str, weights: Mapping[str, float], mean_use: float | None = None) -> tuple[float, ...]:
+        """Dominant shares of the groups above a tenant, the topmost first, and its own, without zeros at the end: the
+        largest part, of the types that are limited for it, of what its siblings and it own, that it holds beyond its
+        quota, over its weight.
+
+        Args:
+            weights: of tenants and groups; 1 unless given.
+            mean_use: of the tenant over some time, of all types; it counts instead of what is beyond the quota now.
+        """
+        tree, found = self._tree, list[float]()
+        path = [tenant, *(tree.path(tenant) if tree is not None and tenant in tree else ())]
+        keys = self._accounts[tenant].nominal if tenant in self._accounts else {}
+        for node, above in zip(path, [*path[1:], ""]):
+            beyond: dict[Key, float] = {key: self.excess(node, key) for key in keys}
+            if mean_use is not None and node == tenant:
+                beyond = {None: mean_use}
+            of = {key: tree.owned(above, key) if tree is not None and above else self._owned[key] for key in beyond}
+            parts = [amount / max(1, of[key]) for key, amount in beyond.items()]
+            found.append(max(0.0, 0.0, *parts) / weights.get(node, 1.0))
+        while found and not found[0]:
+            del found[0]
+        return tuple(reversed(found))
 
     def standing(self, name: str) -> Right:
         """Right by which a job holds its GPUs now."""

@@ -93,18 +93,14 @@ class QuotaTree(Generic[KeyT]):
         """The amount that a node of the tree of quotas uses, which counts against ``owned``."""
         return self._use[node].get(key, 0)
 
-    def available(self, node: str, key: KeyT) -> int:
-        """Amount that a node of the tree of quotas can use now in addition; negative where a quota was lowered under
-        its use.
-        """
-        return self._available(node, key, empty=False)
-
     def most(self, node: str, key: KeyT) -> int:
         """Amount that a node of the tree of quotas could use if nothing else ran."""
-        return self._available(node, key, empty=True)
+        return self.available(node, key, empty=True)
 
-    def _available(self, node: str, key: KeyT, *, empty: bool) -> int:
-        """Amount that a node of the tree of quotas can use in addition, with its use or (``empty``) without any."""
+    def available(self, node: str, key: KeyT, *, empty: bool = False) -> int:
+        """Amount that a node of the tree of quotas can use in addition now, or (``empty``) if nothing ran; negative
+        where a quota was lowered under its use.
+        """
         owned, kept, use = self.owned(node, key), self._kept(node, key), 0 if empty else self.use(node, key)
         above = self._parents[node]
         limit = self.quota(node, key).borrowing
@@ -112,7 +108,7 @@ class QuotaTree(Generic[KeyT]):
             return UNLIMITED if limit is None else owned - use + limit
         if above is None:
             return owned - use
-        found = self._available(above, key, empty=empty)
+        found = self.available(above, key, empty=empty)
         if limit is not None:
             found = min(found, owned - kept - max(0, use - kept) + limit)
         return max(0, kept - use) + found

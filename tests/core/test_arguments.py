@@ -49,7 +49,7 @@ FLEETS = (
     *("add_servers", "remove_server", "replace_server", "set_replicas", "restore", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
     *("set_search_limits", "defragment", "apply", "count_arrival", "importance_of", "is_over_quota"),
-    *("use", "left", "short_of_quota"),
+    *("short_of_quota", "set_reclaim"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""
@@ -130,6 +130,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "shares": (mast_opt.Share("s1", 1, {0: 1000}),),
                 "limits": mast_opt.SearchLimits(),
                 "tasks": 1,
+                "reclaim": "any",
                 "gpus": 8,
                 "cpu_mcores": None,
                 "memory_mib": None,

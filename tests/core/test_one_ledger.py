@@ -49,7 +49,7 @@ def test_who_asks_the_ledger() -> None:
     assert calls("standing") == {inventory: 1, BATCH: 1}
     assert calls("displaced") == {inventory: 1, BATCH: 1}
     assert calls("right") == {inventory: 2, BATCH: 3}
-    assert calls("excess") == {"problems/job_placement/analysis/current_state.py": 1}
+    assert calls("excess") == {"core/ledger.py": 1, "problems/job_placement/analysis/current_state.py": 1}
     assert calls("may_hold").keys() == {"core/ledger.py", FLEET + "fleet.py"}
 
 

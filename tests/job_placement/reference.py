@@ -43,10 +43,14 @@ def expected(books: FleetInventory) -> dict[str, np.ndarray]:
             s, here = at[share.server], sum(share.gpus.values())
             cpu, memory = amounts(running.job, share)
             used[books.servers[share.server].region] += here
-            stoppable = running.job.preemptible or running.over_quota
-            if stoppable and running.tier > 0 and not blocked[s]:
+            limit = books.tiers.index(running.job.tier)
+            if running.over_quota and books.ranks.reclaim == "any":
+                limit = running.tier
+            elif not running.job.preemptible and not (running.over_quota and books.ranks.reclaim == "lower-priority"):
+                limit = 0
+            if limit > 0 and not blocked[s]:
                 cost = cost_of(running.job)
-                for p in range(running.tier + 1):
+                for p in range(limit + 1):
                     reclaim[:3, p, s] += here, cpu, memory
                     reclaim[3, p, s] = min(reclaim[3, p, s], cost)
                     if here:

@@ -37,3 +37,14 @@ def test_mean_of_seven_days_up_to_the_day(seed: int) -> None:
     low, high = (int((np.diff(np.maximum(edges, now - days * DAY_MS)) * at).sum()) for days in (DAYS - 1.1, DAYS))
     credit, span = tenants.credit_milli("ads", quota, now), quota * DAYS * DAY_MS
     assert 1000 * (span - high) // span <= credit <= 1000 * (span - low) // span + 1
+
+
+def test_mean_with_a_half_life() -> None:
+    """10 GPUs until two days ago, and 4 in the last day: with a half-life of a day, 10 · 1/4 · 1/2 + 4 · 1/2 and less
+    for what is before the first day."""
+    tenants = Tenants()
+    assert tenants.mean_mgpu("ads", DAY_MS, DAY_MS) == 0
+    tenants.change("ads", 10, 0)
+    tenants.change("ads", -10, DAY_MS)
+    tenants.change("ads", 4, 2 * DAY_MS)
+    assert tenants.mean_mgpu("ads", DAY_MS, 3 * DAY_MS) == pytest.approx(10 * (1 / 4 - 1 / 8) + 4 * (1 - 1 / 2))

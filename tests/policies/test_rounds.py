@@ -10,11 +10,17 @@ import pytest
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.live.policies import gavel
-from mast_opt.live.policies.rounds import Progress, Rule, Turns, by_priority, most_owed, owed_at_most, play
+from mast_opt.live.policies.rounds import Progress, Rule, Turns, by_priority, most_owed, play
 from tests.narrowing import some
 
 GPUS = np.array([2, 2, 1])
 EACH_RULE = pytest.mark.parametrize("rule", [by_priority, most_owed], ids=["by_priority", "most_owed"])
+
+
+def owed_at_most(turns: Turns, rounds: int, *, stay: float = 0.0) -> float:
+    """Bound on ‖owed‖₂ after so many rounds of ``most_owed``, where the shares are an average of rounds."""
+    most_running = min(turns.jobs, len(turns.share))
+    return float(np.sqrt(rounds * ((1 + 2 * stay) * most_running - (turns.share**2).sum())))
 
 
 def average_of_rounds(jobs: int, seed: int) -> FloatArray:

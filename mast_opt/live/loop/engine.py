@@ -72,6 +72,7 @@ class Engine:
         self._next_ask_ms = {
             name: (state.now_ms // path.every_ms + 1) * path.every_ms for name, path in self.slow.items()
         }
+        state.fleet.set_reclaim(getattr(policy, "reclaim", "any"))
         self.policy.begin(Snapshot(state, ()))
 
     @property

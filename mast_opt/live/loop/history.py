@@ -1,8 +1,9 @@
 """Time series of a log: jobs that wait, GPUs held, in service and by tenant, data, moves; and each wait of a job."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,21 +134,14 @@ class _Builder:
     jobs: dict[str, _Job] = field(default_factory=dict)
     waits: list[Wait] = field(default_factory=list)
     stops: dict[str, list[str]] = field(default_factory=dict)
-    waiting_jobs: _Series = field(default_factory=list)
-    waiting_mgpu: _Series = field(default_factory=list)
-    held: dict[str, _Series] = field(default_factory=dict)
-    supply: dict[str, _Series] = field(default_factory=dict)
+    series: defaultdict[tuple[str, Any], _Series] = field(default_factory=lambda: defaultdict(list))
+    """(field of ``History``, key in it; empty for none) → changes."""
     servers: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Server → region and milli-GPUs in service."""
     types: dict[str, str] = field(default_factory=dict)
     """Server → GPU type."""
-    usage: dict[tuple[str, str], _Series] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     copying: dict[tuple[str, str], int] = field(default_factory=dict)
-    stored_mb: _Series = field(default_factory=list)
-    copying_mb: _Series = field(default_factory=list)
-    counts: dict[str, _Series] = field(default_factory=dict)
-    ratios: dict[int, _Series] = field(default_factory=dict)
     last_ratio: dict[int, int] = field(default_factory=dict)
 
     def take(self, at: int, event: ev.Event) -> None:
@@ -217,7 +211,7 @@ class _Builder:
             if job.partner:
                 self._part(at, job)
             if isinstance(event, ev.Stopped):
-                self._count("stops", at)
+                self.series["counts", "stops"].append((at, 1))
                 lost_ms = event.lost_ms if event.lost_time_ms is None else event.lost_time_ms
                 self._use(at, job, "lost", job.uses.get("lost", 0) + job.mgpu * lost_ms)
                 if not job.cancelled:
@@ -243,8 +237,8 @@ class _Builder:
         """Begin a wait of a job in the history of a log, if it does not wait already."""
         if job.waiting_since is None:
             job.waiting_since, job.reason = at, ""
-            self.waiting_jobs.append((at, 1))
-            self.waiting_mgpu.append((at, job.mgpu))
+            self.series["waiting_jobs", ""].append((at, 1))
+            self.series["waiting_mgpu", ""].append((at, job.mgpu))
 
     def _end_wait(self, at: int, name: str, job: _Job, *, still: bool = False) -> None:
         """End the wait of a job in the history of a log, or (``still``) cut it off where the log ends."""
@@ -252,15 +246,15 @@ class _Builder:
             self.waits.append(Wait(name, job.waiting_since, at, job.region, still, job.reason))
             job.waiting_since = None
             if not still:
-                self.waiting_jobs.append((at, -1))
-                self.waiting_mgpu.append((at, -job.mgpu))
+                self.series["waiting_jobs", ""].append((at, -1))
+                self.series["waiting_mgpu", ""].append((at, -job.mgpu))
 
     def _use(self, at: int, job: _Job, what: str, amount: int) -> None:
         """Note a job's part of what its tenant uses from now on."""
         more = amount - job.uses.get(what, 0)
         if more:
             job.uses[what] = amount
-            self.usage.setdefault((job.spec.tenant, what), []).append((at, more))
+            self.series["usage", (job.spec.tenant, what)].append((at, more))
 
     def _hold(self, at: int, job: _Job, region: str, mgpu: int, gpu_type: str | None = None) -> None:
         """Change the GPUs that a job holds, and where. ``gpu_type``: None for the one that it had."""
@@ -273,10 +267,10 @@ class _Builder:
         if not region:
             self._use(at, job, "idle", 0)
         if job.holds is not None:
-            self.held[job.holds[0]].append((at, -job.holds[1]))
+            self.series["held_mgpu", job.holds[0]].append((at, -job.holds[1]))
         job.holds = (region, mgpu) if region else None
         if region:
-            self.held.setdefault(region, []).append((at, mgpu))
+            self.series["held_mgpu", region].append((at, mgpu))
 
     def _server(self, at: int, event: ev.ServerUp | ev.ServerDown | ev.CapacitySet) -> None:
         """Take in an event of a server's capacity."""
@@ -287,56 +281,48 @@ class _Builder:
             self.types[event.server] = event.gpu_type
         self.servers[event.server] = region, now
         if now != before:
-            self.supply.setdefault(region, []).append((at, now - before))
+            self.series["supply_mgpu", region].append((at, now - before))
 
     def _plans(self, at: int, event: ev.Event) -> None:
         """Take in an event of data, moves or plans."""
         if isinstance(event, ev.DatasetCreated):
             more_mb = event.size_mb - self.sizes.get(event.dataset, 0)
             self.sizes[event.dataset] = event.size_mb
-            self.stored_mb.append((at, more_mb * len(event.regions)))
+            self.series["stored_mb", ""].append((at, more_mb * len(event.regions)))
         elif isinstance(event, ev.CopyAsked):
             self.sizes.setdefault(event.dataset, event.size_mb)
             self.copying[event.dataset, event.region] = event.size_mb
-            self.copying_mb.append((at, event.size_mb))
+            self.series["copying_mb", ""].append((at, event.size_mb))
         elif isinstance(event, ev.CopyEnded):
             size = self.copying.pop((event.dataset, event.region), 0)
-            self.copying_mb.append((at, -size))
+            self.series["copying_mb", ""].append((at, -size))
             if event.whole:
-                self.stored_mb.append((at, self.sizes.get(event.dataset, 0)))
-                self._count("copies", at)
+                self.series["stored_mb", ""].append((at, self.sizes.get(event.dataset, 0)))
+                self.series["counts", "copies"].append((at, 1))
         elif isinstance(event, ev.ReplicaDropped):
-            self.stored_mb.append((at, -self.sizes.get(event.dataset, 0)))
-            self._count("drops", at)
+            self.series["stored_mb", ""].append((at, -self.sizes.get(event.dataset, 0)))
+            self.series["counts", "drops"].append((at, 1))
         elif isinstance(event, ev.ServerMoved):
-            self._count("server moves", at)
+            self.series["counts", "server moves"].append((at, 1))
         elif isinstance(event, ev.PlanAdopted):
             for tier, ratio in (event.ratios or {}).items():
                 thousandths = round(ratio * WHOLE)
-                self.ratios.setdefault(tier, []).append((at, thousandths - self.last_ratio.get(tier, 0)))
+                self.series["planned_ratio", tier].append((at, thousandths - self.last_ratio.get(tier, 0)))
                 self.last_ratio[tier] = thousandths
-
-    def _count(self, what: str, at: int) -> None:
-        """Count a happening of the log, by its kind, at a time."""
-        self.counts.setdefault(what, []).append((at, 1))
 
     def history(self) -> History:
         """History of all events until now."""
         for name, job in self.jobs.items():
             self._end_wait(self.last_ms, name, job, still=True)
+        one = ("waiting_jobs", "waiting_mgpu", "stored_mb", "copying_mb")
+        found: dict[str, Any] = {name: _steps(self.series[name, ""]) for name in one}
+        for name in ("held_mgpu", "supply_mgpu", "planned_ratio", "usage", "counts"):
+            found[name] = {key: _steps(changes) for (of, key), changes in sorted(self.series.items()) if of == name}
         return History(
             first_ms=self.first_ms or 0,
             last_ms=self.last_ms,
             jobs={name: (job.spec, job.submitted_ms) for name, job in self.jobs.items()},
             waits=tuple(self.waits),
             stops={name: tuple(whys) for name, whys in self.stops.items()},
-            waiting_jobs=_steps(self.waiting_jobs),
-            waiting_mgpu=_steps(self.waiting_mgpu),
-            held_mgpu={region: _steps(changes) for region, changes in sorted(self.held.items())},
-            supply_mgpu={region: _steps(changes) for region, changes in sorted(self.supply.items())},
-            stored_mb=_steps(self.stored_mb),
-            copying_mb=_steps(self.copying_mb),
-            counts={what: _steps(changes) for what, changes in self.counts.items()},
-            planned_ratio={tier: _steps(changes) for tier, changes in sorted(self.ratios.items())},
-            usage={key: _steps(changes) for key, changes in sorted(self.usage.items())},
+            **found,
         )

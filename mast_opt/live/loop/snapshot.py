@@ -55,6 +55,12 @@ class Snapshot:
         quota = self._state.quotas.limits(tenant).get(None)
         return 0 if quota is None else self._state.tenants.credit_milli(tenant, quota.nominal, self.now_ms)
 
+    def fair_shares(self, tenant: str, weights: Mapping[str, float], half_life_ms: int) -> tuple[float, ...]:
+        """Shares of a tenant and of the groups above it, see ``Ledger.shares``; with a half-life, that of the tenant is
+        of its use in the mean of the last days."""
+        mean = self._state.tenants.mean_mgpu(tenant, half_life_ms, self.now_ms) if half_life_ms else None
+        return self._state.fleet.ledger.shares(tenant, weights, mean)
+
     def admissible(self, record: JobRecord) -> tuple[str, ...]:
         """The regions where a job may run: all of its data is there, and it is bound to no other one."""
         regions = (record.bound,) if record.bound else tuple(self.supply_mgpu)

@@ -3,6 +3,8 @@
 from collections import deque
 from dataclasses import dataclass, field
 
+import numpy as np
+
 DAY_MS = 86_400_000
 DAYS = 7
 """Days over which the use of a tenant is averaged."""
@@ -51,6 +53,16 @@ class Tenants:
         total = use.mgpu_ms + use.mgpu * (now_ms - use.at_ms)
         span = max(1, min(DAYS * DAY_MS, now_ms))
         return 1000 * (quota_mgpu * span - (total - first[1])) // (quota_mgpu * span)
+
+    def mean_mgpu(self, tenant: str, half_life_ms: int, now_ms: int) -> float:
+        """Use of a tenant in the mean of the days that are kept, in which what is older by a half-life counts half."""
+        use = self._uses.get(tenant)
+        if use is None:
+            return 0.0
+        now = now_ms, use.mgpu_ms + use.mgpu * (now_ms - use.at_ms)
+        times, totals = np.array([*use.days, now], np.float64).T
+        counts = np.diff(np.exp2((times - now_ms) / half_life_ms))
+        return float(counts @ (np.diff(totals) / np.maximum(1.0, np.diff(times))))
 
     def fields(self) -> list[tuple[object, ...]]:
         """Every fact about tenants, in a fixed order, to compare states by."""

@@ -47,11 +47,6 @@ def worth(solo: ArrayLike, packed: ArrayLike) -> FloatArray:
     return total
 
 
-def stays_packed(worth: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Whether a pair of this worth stays on one GPU. A pair worth less than taking turns is unpacked."""
-    return np.asarray(worth, np.float64) >= TURNS
-
-
 def solve(worth: ArrayLike, gpus: int) -> Packing:
     """Gandiva's packing of jobs on GPUs: the pairs of the highest total worth.
 
@@ -79,36 +74,6 @@ def solve(worth: ArrayLike, gpus: int) -> Packing:
     pairs = tuple(pair for pair in seats if pair[1] < jobs)
     alone = tuple(one for one, place in seats if place >= jobs) if jobs <= 2 * gpus else ()
     return Packing(pairs, alone, float(sum(weight[pair] for pair in seats)))
-
-
-def random_trials(worth: ArrayLike, gpus: int, rng: np.random.Generator, *, trials: int) -> Packing:
-    """Packing by Gandiva's own way: a random start, and random exchanges of two jobs wherever that is worth no less.
-
-    Args:
-        worth, gpus: as in ``solve``.
-        rng: draws the pairs.
-        trials: exchanges that are tried.
-    """
-    value = _symmetric(worth)
-    a_whole(1)("gpus", gpus)
-    jobs = len(value)
-    places = max(jobs, 2 * gpus)
-    weight = np.zeros((places, places))
-    weight[:jobs, :jobs] = np.maximum(value, TURNS)
-    weight[:jobs, jobs:] = weight[jobs:, :jobs] = TURNS
-    seat = rng.permutation(places)
-
-    def of(gpu: int) -> float:
-        return float(weight[seat[2 * gpu], seat[2 * gpu + 1]]) if gpu < gpus else 0.0
-
-    for one, other in rng.integers(places, size=(trials, 2)).tolist():
-        if one // 2 == other // 2:
-            continue
-        before = of(one // 2) + of(other // 2)
-        seat[[one, other]] = seat[[other, one]]
-        if of(one // 2) + of(other // 2) < before:
-            seat[[one, other]] = seat[[other, one]]
-    return _packing(seat[: 2 * gpus].reshape(gpus, 2), weight, jobs)
 
 
 def greedy(worth: ArrayLike, gpus: int) -> Packing:

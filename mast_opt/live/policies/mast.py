@@ -5,11 +5,13 @@ something that it can use becomes free, so that a turn costs what has changed an
 """
 
 import heapq
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mast_opt.core.errors import UsageError
+from mast_opt.core.ledger import Reclaim
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.job_states import JobState
@@ -28,7 +30,18 @@ from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 SCOPES = ("global", "region")
 BINDINGS = (LATE, FREE, SHARE, HOME, COPY) = ("late", "free", "share", "home", "copy")
+SHARINGS = (CREDIT, FAIR) = ("credit", "fair")
 WITHOUT_LIMITS = (PASS, HOLD) = ("pass", "hold")
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "scope": SCOPES,
+    "bind": BINDINGS,
+    "pack": PACKINGS,
+    "without_limits": WITHOUT_LIMITS,
+    "backfill": BACKFILLS,
+    "reclaim": tuple(Reclaim),
+    "sharing": SHARINGS,
+}
+"""Parameter → its values."""
 SECOND_MS = 1000
 NO_DATA = "no region holds all of its data"
 DATA = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated)
@@ -56,6 +69,14 @@ class MastParams:
             ``hold``: after ``hold_after_s`` of waiting, the servers that it needs are kept for it.
         hold_after_s: see there.
         backfill: order of the jobs that do not hold it: ``submission`` or ``shortest-limit``.
+        reclaim: which work within its quota may stop work that borrows: ``any``; ``lower-priority``: only more
+            important work; ``never``: none that could not stop it if its quota covered it.
+        sharing: of equally important work, whose goes first: ``credit``: of the tenant that left most of its quota
+            unused in seven days; ``fair``: of the tenant, and first of the group of tenants, that holds the least
+            beyond its quota, as a part of what its siblings own.
+        half_life_s: of a tenant's use for ``fair``, which counts instead of what it holds beyond its quota now; 0 for
+            now. Uses are known by the day, for seven days.
+        weights: of tenants and groups for ``fair``, such as ``lab:2,shop:0.5``; 1 for others.
     """
 
     scope: str = "global"
@@ -67,27 +88,37 @@ class MastParams:
     without_limits: str = PASS
     hold_after_s: int = 96 * 3600
     backfill: str = BY_SUBMISSION
+    reclaim: str = Reclaim.ANY.value
+    sharing: str = CREDIT
+    half_life_s: int = 0
+    weights: str = ""
 
     def __post_init__(self) -> None:
-        if self.scope not in SCOPES:
-            raise UsageError(f"scope is {self.scope!r}; expected one of {', '.join(SCOPES)}")
-        if self.bind not in BINDINGS:
-            raise UsageError(f"bind is {self.bind!r}; expected one of {', '.join(BINDINGS)}")
-        if self.age_s < 0:
-            raise UsageError(f"age_s is {self.age_s}; expected at least 0")
-        if self.pack not in PACKINGS:
-            raise UsageError(f"pack is {self.pack!r}; expected one of {', '.join(PACKINGS)}")
-        if self.without_limits not in WITHOUT_LIMITS:
-            raise UsageError(f"without_limits is {self.without_limits!r}; expected one of {', '.join(WITHOUT_LIMITS)}")
-        if self.hold_after_s < 0:
-            raise UsageError(f"hold_after_s is {self.hold_after_s}; expected at least 0")
-        if self.backfill not in BACKFILLS:
-            raise UsageError(f"backfill is {self.backfill!r}; expected one of {', '.join(BACKFILLS)}")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise UsageError(f"{name} is {getattr(self, name)!r}; expected one of {', '.join(choices)}")
+        for name in ("age_s", "hold_after_s", "half_life_s"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} is {getattr(self, name)}; expected at least 0")
+        if self.sharing == CREDIT and (self.half_life_s or self.weights):
+            raise UsageError(f"sharing is {CREDIT!r}; expected {FAIR} with half_life_s or weights")
+        self.weight_of()
         if self.runner_up and self.pack != NEVER:
             raise UsageError(f"pack is {self.pack!r}; expected {NEVER} with runner_up, which takes the best bid")
 
+    def weight_of(self) -> dict[str, float]:
+        """Weights of tenants and groups. Raises UsageError for text that states none."""
+        pairs = [item.rpartition(":") for item in self.weights.split(",") if item]
+        try:
+            found = {name: float(text) for name, _, text in pairs}
+        except ValueError:
+            found = {"": 0.0}
+        if not all(name and 0 < weight < math.inf for name, weight in found.items()):
+            raise UsageError(f"weights is {self.weights!r}; expected TENANT:WEIGHT,…, with numbers above 0")
+        return found
 
-_Rank = tuple[int, ...]
+
+_Rank = tuple[Any, ...]
 _Head = tuple[_Rank, str, Key]
 """Rank and name of the oldest job of a class, and the key of the class."""
 
@@ -102,6 +133,7 @@ class Mast:
 
     def __init__(self, params: MastParams | None = None) -> None:
         self.params = params or MastParams()
+        self.reclaim, self._weights = self.params.reclaim, self.params.weight_of()
         self._waiting: WaitingClasses
         self._whole: WholeServers
         self._due: dict[Key, WaitingClass] = {}
@@ -402,8 +434,10 @@ class Mast:
 
     def _order(self, record: JobRecord, snapshot: Snapshot) -> _Rank:
         """Rank by which reservations are given."""
-        credit = snapshot.credit_milli(record.spec.tenant) if snapshot.has_quotas else 0
-        return snapshot.importance(record), -credit, record.submitted_ms, record.number
+        share: Any = -snapshot.credit_milli(record.spec.tenant) if snapshot.has_quotas else 0
+        if snapshot.has_quotas and self.params.sharing == FAIR:
+            share = snapshot.fair_shares(record.spec.tenant, self._weights, self.params.half_life_s * SECOND_MS)
+        return snapshot.importance(record), share, record.submitted_ms, record.number
 
     def _best(
         self, record: JobRecord, regions: tuple[str, ...], snapshot: Snapshot, actions: Actions

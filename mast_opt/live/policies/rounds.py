@@ -183,12 +183,6 @@ def most_owed(turns: Turns, progress: Progress, *, stay: float = 0.0, solver: st
     return chosen
 
 
-def owed_at_most(turns: Turns, rounds: int, *, stay: float = 0.0) -> float:
-    """Bound on ‖owed‖₂ after so many rounds of ``most_owed``, where the shares are an average of rounds."""
-    most_running = min(turns.jobs, len(turns.share))
-    return float(np.sqrt(rounds * ((1 + 2 * stay) * most_running - (turns.share**2).sum())))
-
-
 def play(turns: Turns, rounds: int, rule: Rule = by_priority) -> tuple[Progress, int]:
     """Progress after so many rounds under a rule, and how many configurations were stopped on the way."""
     progress, switches = Progress.start(len(turns.share)), 0

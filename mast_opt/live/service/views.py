@@ -100,8 +100,8 @@ def quota_objects(fleet: Fleet) -> list[dict[str, Any]]:
             "borrowing_limit": mgpu_or_none(quota.borrowing),
             "lending_limit": mgpu_or_none(quota.lending),
             "parent": parent,
-            "used": fleet.use(name, kind) / WHOLE,
-            "left": mgpu_or_none(fleet.left(name, kind)),
+            "used": fleet.ledger.counted(name, kind) / WHOLE,
+            "left": mgpu_or_none(fleet.ledger.left(name, kind)),
         }
         for name, kind, quota, parent in fleet.quotas.rows()
     ]

@@ -24,6 +24,7 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
     Args:
         name: of the instance.
         remote_reads: ``forbid`` or ``price``: may a job run where its data is not?
+        reclaim: ``any``, ``lower-priority`` or ``never``: which work within its quota may stop work that borrows?
         objective: as in ``[objective]`` of ``instance.toml``.
         provenance: where the data come from, in words.
 
@@ -36,10 +37,12 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
         name: str = "instance",
         *,
         remote_reads: str = "forbid",
+        reclaim: str = "any",
         objective: Mapping[str, Any] | None = None,
         provenance: str = "",
     ) -> None:
-        super().__init__(JobPlacement.kind, name, {"remote_reads": remote_reads}, objective, provenance)
+        rules = {"remote_reads": remote_reads, "reclaim": reclaim}
+        super().__init__(JobPlacement.kind, name, rules, objective, provenance)
 
     def add_region(self, region: str) -> Self:
         """Add a region. ``add_cluster`` adds one that is new."""
@@ -47,8 +50,8 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
 
     def add_cluster(self, cluster: str, *, region: str) -> Self:
         """Add a cluster, and its region where that is new."""
-        rows: list[Row] = [] if region in self._listed["region"] else [("regions", {"region": region})]
-        return self._add([*rows, ("clusters", {"cluster": cluster, "region": region})])
+        rows: list[Row] = [("regions", {"region": region}), ("clusters", {"cluster": cluster, "region": region})]
+        return self._add(rows[region in self._listed["region"] :])
 
     def add_server(
         self,
@@ -110,12 +113,10 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
             columns: further columns of the table ``jobs``, such as ``within="rack"`` or ``tenant="vision"``.
         """
         cells = {"tier": tier, "tasks": tasks, "gpus": gpus, "cpu_cores": cpu_cores, "memory_gb": memory_gb}
-        rows: list[Row] = [("jobs", {**columns, "job": job, **cells})]
-        rows += _accepted(gpu_types, {"job": job})
-        for dataset, amount in pairs("datasets", datasets):
-            rows.append(("job_datasets", {"job": job, "dataset": dataset, "tb_per_day": amount}))
-        for cluster, cost in pairs("costs", costs):
-            rows.append(("costs", {"job": job, "cluster": cluster, "cost": cost}))
+        rows: list[Row] = [("jobs", {**columns, "job": job, **cells}), *_accepted(gpu_types, {"job": job})]
+        reads = [{"job": job, "dataset": name, "tb_per_day": amount} for name, amount in pairs("datasets", datasets)]
+        rows += [("job_datasets", one) for one in reads]
+        rows += [("costs", {"job": job, "cluster": cluster, "cost": cost}) for cluster, cost in pairs("costs", costs)]
         return self._add(rows)
 
     def add_job_part(

@@ -16,11 +16,6 @@ def _no_numbers() -> Ints:
     return np.zeros(0, np.int64)
 
 
-def _no_flags() -> Bools:
-    """No flags: the moves of a plan that moves nothing."""
-    return np.zeros(0, np.bool_)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Decisions):
     """The decisions. A job that occurs in no row is not admitted.
@@ -47,7 +42,7 @@ class Plan(Decisions):
     moved_tasks: Ints = field(default_factory=_no_numbers)
     moved_gpu_index: Ints = field(default_factory=_no_numbers)
     """[·] as ``gpu_index``."""
-    moved_indexed: Bools = field(default_factory=_no_flags)
+    moved_indexed: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def __post_init__(self) -> None:
         check = Arrays(self)

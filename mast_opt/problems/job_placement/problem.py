@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import Arrays
+from mast_opt.core.ledger import Ranks, Reclaim
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement import entities
@@ -112,6 +113,8 @@ class JobPlacement(GroupedProblem["Plan"]):
     part_names: tuple[str, ...] = ()
     """Names of the parts of running jobs."""
     running_parts: entities.RunningParts = NO_RUNNING_PARTS
+    reclaim: Reclaim = Reclaim.ANY
+    """Rule for which work may stop work that borrows beyond its quota."""
 
     def _check_rows(self, check: Arrays) -> None:
         """Note faults of a job-placement instance that several of its tables show together."""
@@ -300,7 +303,7 @@ class JobPlacement(GroupedProblem["Plan"]):
             running=replace(
                 self.running,
                 tier=np.searchsorted(levels, found.running_level),
-                preemptible=self.running.preemptible | (found.running_level >= tiers),
+                preemptible=self.running.preemptible | found.exposed,
             ),
             quotas=entities.TenantQuotas.none(),
         )
@@ -308,13 +311,13 @@ class JobPlacement(GroupedProblem["Plan"]):
     @cached_property
     def _stands(self) -> Standing:
         """Standing of running and pending jobs against their tenants' quotas."""
-        amounts = np.zeros((len(self.running), len(self.gpu_types)), np.int64)
+        of, amounts = self.running, np.zeros((len(self.running), len(self.gpu_types)), np.int64)
         at = self.allocations.running, self.servers.gpu_type[self.allocations.server]
         np.add.at(amounts, at, self.held[:, GPU])
         return standing_of(
             self.rights,
-            len(self.tiers),
-            [(self.tenants[t], tier) for t, tier in zip(self.running.tenant.tolist(), self.running.tier.tolist())],
+            Ranks(len(self.tiers), quotas=True, reclaim=self.reclaim),
+            list(zip([self.tenants[t] for t in of.tenant.tolist()], of.tier.tolist(), of.preemptible.tolist())),
             amounts,
             [(self.tenants[t], tier) for t, tier in zip(self.jobs.tenant.tolist(), self.jobs.tier.tolist())],
             rank(self.jobs.tier, self.jobs.credit_milli, self.jobs.submitted_ms),

@@ -20,13 +20,15 @@ class Standing(NamedTuple):
     barred: Bools
     """[O] the options of jobs for which their tenants may not hold so much, whatever stops."""
     running_level: Ints
-    """[V] of running jobs."""
+    """[V] running jobs: work of levels below may stop them."""
+    exposed: Bools
+    """[V] running jobs that may be stopped though they are not preemptible, as they borrow."""
 
 
 def standing_of(
     quotas: Quotas,
-    tiers: int,
-    running: Sequence[tuple[str, int]],
+    ranks: Ranks,
+    running: Sequence[tuple[str, int, bool]],
     held_mgpu: Ints,
     jobs: Sequence[tuple[str, int]],
     order: Ints,
@@ -39,20 +41,23 @@ def standing_of(
     stands as it does before any of them starts.
 
     Args:
-        running, jobs: [V], [J] tenant and tier.
+        running: [V] tenant, tier, and whether it is preemptible.
+        jobs: [J] tenant and tier.
         held_mgpu: [V, K].
         order: [J] the queue by tier, credit and age.
         first_part: [J] the first part of the job of each row; parts of a job stand one after another.
         options: (job, type) rows, ascending by job; each job's types in its order.
         asked_mgpu: [O] of all tasks.
     """
-    ledger, ranks = Ledger(quotas), Ranks(tiers, quotas=True)
-    for v, (tenant, tier) in enumerate(running):
+    ledger = Ledger(quotas)
+    for v, (tenant, tier, _) in enumerate(running):
         amounts = {gpu_types[k]: int(held_mgpu[v, k]) for k in np.flatnonzero(held_mgpu[v]).tolist()}
         ledger.add(f"running {v}", tenant, tier, v, amounts)
-    runs = dict.fromkeys(f"running {v}" for v in range(len(running)))
-    rights = [ledger.standing(name) for name in runs]
-    running_level = [ranks.level(tier, right) for (_, tier), right in zip(running, rights)]
+    stand = [(tier, ledger.standing(f"running {v}")) for v, (_, tier, _) in enumerate(running)]
+    running_level = np.array([ranks.limit(*one, preemptible=True) for one in stand], np.int64)
+    exposed = np.array([ranks.limit(*one, preemptible=False) > 0 for one in stand], np.bool_)
+    limits = {f"running {v}": ranks.limit(*stand[v], preemptible=may) for v, (*_, may) in enumerate(running)}
+    stoppable = [{name for name, limit in limits.items() if limit > level} for level in range(ranks.levels)]
     job_level, kept = np.array([tier for _, tier in jobs], np.int64), np.ones(len(asked_mgpu), np.bool_)
     barred = ~kept
     first, parts = np.searchsorted(options[0], np.arange(len(jobs) + 1)).tolist(), np.bincount(first_part).tolist()
@@ -63,15 +68,15 @@ def standing_of(
         rows = [range(first[part], first[part + 1]) for part in range(j, j + parts[j])]
         asked = [{gpu_types[options[1][o]]: int(asked_mgpu[o]) for o in some} for some in rows]
         right, amounts = best_right(ledger, tenant, tier, asked)
-        job_level[j : j + parts[j]] = ranks.level(tier, right)
-        if right is Right.OVER or ledger.displaced(tenant, tier, amounts, lambda one: one in runs) is None:
+        job_level[j : j + parts[j]] = level = ranks.level(tier, right)
+        if right is Right.OVER or ledger.displaced(tenant, tier, amounts, stoppable[level].__contains__) is None:
             barred[first[j] : first[j + parts[j]]] = True
             continue
         if len(rows) == 1:
             for o, (kind, mgpu) in zip(rows[0], asked[0].items()):
                 kept[o] = ledger.right(tenant, tier, {kind: mgpu}) is right
         ledger.add(f"pending {j}", tenant, tier, len(running) + position, amounts)
-    return Standing(job_level, kept, barred, np.array(running_level, np.int64))
+    return Standing(job_level, kept, barred, running_level, exposed)
 
 
 def best_right(

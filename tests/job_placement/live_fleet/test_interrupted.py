@@ -1,4 +1,7 @@
-"""Operations of a live fleet that are interrupted at any step: they have done everything or nothing."""
+"""Operations of a live fleet that are interrupted at any step: they have done everything or nothing.
+
+``python -m tests.job_placement.live_fleet.test_interrupted SEED OPERATIONS`` runs so many random ones.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.core.ledger import Ledger
+from mast_opt.core.ledger import Ledger, Reclaim
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
@@ -69,7 +72,7 @@ def assert_consistent(fleet: Fleet) -> None:
     assert len(books.place) == len(books.name) == len(books.running)
     for name in fleet.running():
         assert again.standing(name) == books.ledger.standing(name)
-        assert books.is_over_quota(name) == bool(again.standing(name))
+        assert fleet.is_over_quota(name) == bool(again.standing(name))
         tenant = fleet.job(name).tenant
         assert (again.free(tenant), again.use(tenant)) == (books.ledger.free(tenant), books.ledger.use(tenant))
 
@@ -208,17 +211,47 @@ def test_an_operation_that_is_interrupted_in_a_trial_or_a_round(what: str, in_ro
     assert_consistent(fleet)
 
 
-def test_random_operations_that_are_interrupted() -> None:
-    """Whatever is interrupted, what is left is consistent, and trials and rounds around it end as they should."""
-    rng, interrupted = np.random.default_rng(51), 0
+def change_tree(rng: np.random.Generator, fleet: Fleet) -> None:
+    """Another quota, in all or of a type, of a tenant or of the group above it, and now and then another rule."""
+    kind = str(rng.choice(["a100", "h100"])) if rng.random() < 0.6 else None
+    mgpu = int(rng.integers(0, 12)) * 1000
+    borrowing = int(rng.integers(0, 6)) * 1000 if rng.random() < 0.4 else None
+    lending = int(rng.integers(0, mgpu + 1)) if rng.random() < 0.4 else None
+    tenant = str(rng.choice(["group", "lab", "shop"]))
+    if fleet.quotas.limits("group"):
+        parent = "" if tenant == "group" or rng.random() < 0.2 else "group"
+        fleet.set_quota(tenant, mgpu, kind, borrowing=borrowing, lending=lending, parent=parent)
+    else:
+        fleet.set_quota("group", mgpu)
+    if rng.random() < 0.1:
+        fleet.set_reclaim(str(rng.choice(list(Reclaim))))
+
+
+def random_run(seed: int, operations: int) -> int:
+    """Random operations on typed trees of quotas, every other one to be interrupted at a random step; returns how many
+    were. What is left is consistent, and trials and rounds around it end as they should."""
+    rng, interrupted = np.random.default_rng(seed), 0
     fleet = small_fleet(rng)
-    for number in range(600):
+    for number in range(operations):
         with Interruption(int(rng.integers(3000)) if rng.random() < 0.5 else None):
             try:
-                random_operation(rng, fleet, number)
+                if number % 25 == 24:
+                    change_tree(rng, fleet)
+                else:
+                    random_operation(rng, fleet, number)
             except MemoryError:
                 interrupted += 1
         if number % 5 == 0:
             assert_consistent(fleet)
+        if number % 10_000 == 9999:
+            print(seed, number + 1, interrupted, flush=True)
     assert_consistent(fleet)
-    assert interrupted > 50
+    return interrupted
+
+
+def test_random_operations_that_are_interrupted() -> None:
+    assert random_run(51, 600) > 50
+
+
+if __name__ == "__main__":
+    print(random_run(int(sys.argv[1]), int(sys.argv[2])))

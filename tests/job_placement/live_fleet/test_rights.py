@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from mast_opt.core.errors import UsageError
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
-from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
 from tests.job_placement.fleets import bid_for, refused_for
 from tests.job_placement.reference import assert_exact
 
@@ -82,7 +85,7 @@ def test_work_within_its_quota_does_not_take_its_tenant_beyond_the_borrowing_lim
     assert fleet.snapshot_bytes() == before
     assert isinstance(fleet.place(A, preempt=False), Refused)
     assert fleet.commit(bid) == ("late",)
-    assert (fleet.use("t"), fleet.is_over_quota("old")) == (3000, True)
+    assert (fleet.ledger.use("t"), fleet.is_over_quota("old")) == (3000, True)
     assert isinstance(fleet.resize("a", 2), Refused)
     assert_exact(fleet._books)
 
@@ -98,3 +101,47 @@ def test_the_type_on_which_a_job_is_put_decides() -> None:
     assert (bid.gpu_type, bid.over_quota, bid.victims) == ("A", True, ())
     assert isinstance(fleet.place_and_commit(job), Bid)
     assert fleet.is_over_quota("j")
+
+
+def test_which_work_within_its_quota_stops_what_borrows_is_a_parameter() -> None:
+    """t has no quota; its jobs of all tiers borrow, one of them may be stopped even within a quota."""
+    fleet = fleet_of(0)
+    for tier in (0, 1, 2):
+        fleet.place_and_commit(Job(f"of {tier}", tier, mgpu=2000, tenant="t", preemptible=tier == 1))
+    fleet.place_and_commit(Job("fill", 0, mgpu=2000))
+    found = {}
+    for reclaim in ("any", "lower-priority", "never", "any"):
+        fleet.set_reclaim(reclaim)
+        answers = [fleet.place(Job("within", tier, mgpu=2000)) for tier in (0, 1, 2)]
+        found[reclaim] = [one.victims if isinstance(one, Bid) else None for one in answers]
+        assert_exact(fleet._books)
+        assert Fleet.from_bytes(fleet.snapshot_bytes()).place(Job("within", 0, mgpu=2000)) == answers[0]
+    assert found == {
+        "any": [("of 2",)] * 3,
+        "lower-priority": [("of 2",), ("of 2",), None],
+        "never": [("of 1",), None, None],
+    }
+    with pytest.raises(UsageError, match="reclaim is 'always'; expected one of any, lower-priority, never"):
+        fleet.set_reclaim("always")
+
+
+def test_what_a_host_runs_beyond_a_borrowing_limit_counts_as_borrowed() -> None:
+    fleet = fleet_of(0)
+    fleet.set_quota("t", 0, borrowing=0)
+    fleet.adopt(A, (Share("s", 1, {0: 1000, 1: 1000}),))
+    assert fleet.is_over_quota("a")
+    assert fleet._books.running["a"].tier == 3  # the first level behind the tiers
+    assert bid_for(fleet, Job("next", 2, mgpu=8000)).victims == ("a",)
+    assert_exact(fleet._books)
+
+
+def test_a_job_of_parts_may_stand_better_where_it_is_put_than_by_a_type_after_the_other() -> None:
+    """The first part on A leaves too little of the quota for the second one; it is put on B, which the quota covers."""
+    servers = [Server("a", "r", "a", "b", "A", 6, 99, 99), Server("b", "r", "b", "b", "B", 4, 99, 99)]
+    fleet = Fleet(servers, tiers=(0, 1), type_quotas={"t": {"A": 7000, "B": 4000}})
+    parts = (Part("small", 3, mgpu=1000), Part("large", 3, mgpu=2000))
+    bid = bid_for(fleet, Job("j", 0, tenant="t", within="region", parts=parts))
+    assert not bid.over_quota
+    assert fleet.commit(bid) == ()
+    assert not fleet.is_over_quota("j")
+    assert_exact(fleet._books)

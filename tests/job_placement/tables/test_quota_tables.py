@@ -117,3 +117,25 @@ def test_no_solver_lets_a_tenant_borrow_more_than_it_may(tmp_path: Path, solver:
     fleet = Fleet.of(problem)
     for name, gpus, found in (("first", 1, Bid), ("large", 2, Refused), ("second", 1, Bid)):
         assert isinstance(fleet.place_and_commit(Job(name, 0, mgpu=gpus * 1000, tenant="t")), found)
+
+
+def test_which_work_stops_what_borrows_is_a_rule(tmp_path: Path) -> None:
+    """Work within its quota, of tier 1, needs what borrowed work of tier 0 holds, which is not preemptible."""
+    running = [{"job": "v", "tier": 0, "preemptible": False, "gpu_hours_at_risk": 1, "tenant": "t"}]
+    held = [{"job": "v", "server": "s", "tasks": 1, "gpus": 4, "cpu_cores": 0, "memory_gb": 0}]
+    waiting = [{"job": "j", "tier": 1, "tasks": 1, "gpus": 4, "cpu_cores": 0, "memory_gb": 0, "submitted_s": 0}]
+    stated = BASE | {"quotas": [{"tenant": "t", "gpus": 0}], "running": running, "allocations": held, "jobs": waiting}
+    sums = set()
+    for reclaim, stops in (("any", True), ("lower-priority", False), ("never", False)):
+        problem = problem_of(tmp_path, stated | {"instance": BASE["instance"] | {"rules": {"reclaim": reclaim}}})
+        write(problem, tmp_path / f"{reclaim}.json")
+        again = read(tmp_path / f"{reclaim}.json")
+        assert checksum(again) == checksum(problem)
+        sums.add(checksum(problem))
+        for solver in ("highs", "exhaustive"):
+            plan = solve(problem, solver).plan
+            assert plan is not None
+            assert plan.preempt.tolist() == [stops]
+        assert isinstance(Fleet.of(problem).place(Job("j", 1, mgpu=4000)), Bid if stops else Refused)
+    assert len(sums) == 3
+    assert checksum(problem_of(tmp_path, stated)) == checksum(read(tmp_path / "any.json"))

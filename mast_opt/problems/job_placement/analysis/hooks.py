@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted, listed
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, reasons
 from mast_opt.problems.job_placement.plan import Plan
@@ -271,11 +270,6 @@ def _rows(plan: Plan, j: int) -> set[tuple[int, int]]:
     return set(zip(servers.tolist(), tasks.tolist()))
 
 
-def _phrase(problem: JobPlacement, violation: Violation) -> str:
-    """A violation of a job-placement plan in words."""
-    return str(violation)
-
-
 def _heaviest(problem: JobPlacement) -> list[int]:
     """Pending jobs by their GPUs, the most first."""
     gpus = problem.need_mgpu.max(axis=1, initial=0) * problem.jobs.tasks
@@ -294,7 +288,7 @@ def moved(problem: JobPlacement, scenario: JobPlacement, before: Plan, after: Pl
 
 
 QUESTIONS = AnalysisHooks(
-    choices=(Decisions("job", lambda problem: problem.jobs.labels, _heaviest, now, alternatives, _phrase),),
+    choices=(Decisions("job", lambda p: p.jobs.labels, _heaviest, now, alternatives, lambda _, one: str(one)),),
     changes=CHANGES,
     moved=moved,
     adapted=adapted,

@@ -315,7 +315,7 @@ def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> Batc
     p = movers.problem
     layout = lay_out(p.server_cluster, p.servers.gpu_type, p.servers.rack, p.clusters.region, len(p.regions))
     held = allocations_of(p)
-    most_rows = len(held.server) + _most_rows(p)
+    most_rows = len(held.server) + int(np.minimum(p.jobs.tasks, len(p.servers)).sum())
     state = empty_state(layout, p.servers.supply, len(p.tiers), len(p.running) + len(p.jobs), most_rows)
     state.free_places[col.N_ROUND] = 1
     if mix is not None:
@@ -343,8 +343,3 @@ def mix_of(problem: JobPlacement, sampling: FillSampling = DEFAULT_SAMPLING) -> 
     for (need, cpu, memory, tasks, within), prefer in zip(rows, jobs.prefer.tolist()):
         mix.add(*shape_of(need, cpu, memory, tasks, together(within, prefer), largest))
     return mix
-
-
-def _most_rows(problem: JobPlacement) -> int:
-    """No more allocations than this can be held by pending jobs."""
-    return int(np.minimum(problem.jobs.tasks, len(problem.servers)).sum())

@@ -73,8 +73,7 @@ def bid_of(
     if parts:
         level = WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)]
     levels = [offer.threshold for offer in offers if offer.threshold is not None]
-    if stops:
-        levels += [books.running[name].tier for name in stops]
+    levels += [books.running[name].tier for name in stops]
     threshold = min(levels, default=None)
     places = [*victims.tolist(), *[books.place[name] for name in stops]]
     cost = sum([books.state.job.item(col.J_COST, at) // VICTIM for at in places])

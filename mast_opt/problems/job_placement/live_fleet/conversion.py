@@ -42,7 +42,7 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix |
     }
     price = remote_mb_price(p) if p.remote_reads else None
     every_tier = tuple(sorted({*p.tiers, *tiers}))
-    books = FleetInventory(servers, every_tier, replicas, residency, price, mix, quotas=p.rights)
+    books = FleetInventory(servers, every_tier, replicas, residency, price, mix, quotas=p.rights, reclaim=p.reclaim)
     held = allocations_of(p)
     running: dict[str, Running] = {}
     holdings: dict[str, tuple[Holding, ...]] = {}

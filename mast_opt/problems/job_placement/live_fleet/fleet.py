@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core import arguments as arg
 from mast_opt.core.errors import NotRunning, StaleBid, UnsupportedOption, UsageError
-from mast_opt.core.ledger import Right
+from mast_opt.core.ledger import Ledger, Reclaim, Right
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.engine import columns as col
@@ -52,7 +52,7 @@ from mast_opt.problems.job_placement.live_fleet.bids import (
 from mast_opt.problems.job_placement.live_fleet.booking import are_named, booking_of, check_need, devices_of, servers_of
 from mast_opt.problems.job_placement.live_fleet.conversion import books_of
 from mast_opt.problems.job_placement.live_fleet.defragmentation import Defragmentation
-from mast_opt.problems.job_placement.live_fleet.diagnosis import Coded, explain, why_not
+from mast_opt.problems.job_placement.live_fleet.diagnosis import explain, why_not
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory, Option
 from mast_opt.problems.job_placement.live_fleet.movable_work import movable_work, moved_holdings, task_of
 from mast_opt.problems.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
@@ -63,8 +63,7 @@ from mast_opt.problems.job_placement.live_fleet.types import (
     Server,
     Share,
     amount,
-    jobs_in,
-    servers_in,
+    objects_in,
     tiers_in,
     whole,
 )
@@ -82,13 +81,6 @@ class Snapshot:
 
 NOTHING = nullcontext()
 BORROWS_TOO_MUCH = "its tenant may not borrow so much beyond its quota"
-
-
-def _without_stops(reason: Coded, *, preempt: bool) -> Coded:
-    """The reason of the fleet's search that may have stopped work, as that of one that may not."""
-    if preempt or reason[1] != "in-use":
-        return reason
-    return "no cluster has room for it without stopping other work", "in-use"
 
 
 def _other_tier(bid: Bid) -> UsageError:
@@ -168,7 +160,7 @@ class Fleet:
         for name, value in (("replicas", replicas), ("residency", residency), ("quotas", flat)):
             arg.optional(arg.mapping_of(arg.anything))(name, value)
         arg.optional(arg.mapping_of(arg.mapping_of(arg.anything)))("type_quotas", type_quotas)
-        servers = servers_in(servers)
+        servers = objects_in("servers", servers, Server)
         rights = quotas.copy() if isinstance(quotas, Quotas) else Quotas()
         for tenant, mgpu in (flat or {}).items():
             rights.set(tenant, None, Quota(whole(f"tenant {tenant}", "quota", mgpu)))
@@ -178,7 +170,7 @@ class Fleet:
         price = None if remote_mb_price is None else amount("the fleet", "remote_mb_price", remote_mb_price)
         mix = ArrivalMix(sound_sampling(sampling)) if by_loss(placement) else None
         books = FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price, mix, quotas=rights)
-        books.expect(jobs_in(expected))
+        books.expect(objects_in("jobs", expected, Job))
         self._begin(books)
 
     def _begin(self, books: FleetInventory) -> None:
@@ -381,7 +373,7 @@ class Fleet:
         """Add servers to the fleet. Raises UsageError, with nothing changed, for a name that is taken or a cluster in
         two regions.
         """
-        self._change_servers(servers_in(servers), ())
+        self._change_servers(objects_in("servers", servers, Server), ())
 
     @arg.checked(server=arg.a_text)
     def set_capacity(
@@ -420,7 +412,7 @@ class Fleet:
     def replace_server(self, server: Server) -> None:
         """A server is another one from now on, even the only one of the fleet. Raises UsageError, with nothing changed,
         if something still runs there, or for a cluster in two regions."""
-        self._change_servers(servers_in((server,)), (server.name,))
+        self._change_servers(objects_in("servers", (server,), Server), (server.name,))
 
     def _change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
         """Change the servers of the fleet while nothing else does. Raises UsageError where a job runs on a
@@ -434,6 +426,24 @@ class Fleet:
             self._books.change_servers(added, removed)
             self._failures = NegativeCache(self._freed)
             self._versions.all_changed()
+
+    @arg.checked(reclaim=arg.a_text)
+    def set_reclaim(self, reclaim: str) -> None:
+        """Set which work may stop, from now on, what borrows beyond its quota. Raises UsageError for another rule.
+
+        Args:
+            reclaim: ``any`` work within its quota, as after the constructor; ``lower-priority``: only work that is more
+                important, too; ``never``: only work that could stop it within its quota.
+        """
+        if reclaim not in tuple(Reclaim):
+            raise arg.refuse("reclaim", reclaim, f"one of {', '.join(Reclaim)}")
+        if reclaim == self._books.ranks.reclaim:
+            return
+        with self._lock, self._operation:
+            self._outside_round("a rule of reclaim is changed")
+            self._books.set_reclaim(Reclaim(reclaim))
+            self._versions.all_changed()
+            self._failures = NegativeCache(self._freed)
 
     def set_search_limits(self, limits: SearchLimits) -> None:
         """Limit the search for the victims of one job from now on, while other threads wait. With smaller limits, fewer
@@ -670,29 +680,20 @@ class Fleet:
         self._versions.servers_changed((*servers, *self._books.take_touched()))
 
     @property
+    def ledger(self) -> Ledger:
+        """The fleet's ledger of holdings and quotas, to be asked only."""
+        return self._books.ledger
+
+    @property
     def quotas(self) -> Quotas:
         """The fleet's quotas of tenants, to be changed by ``set_quota`` only."""
         return self._books.ledger.quotas
-
-    @arg.checked(tenant=arg.a_text, gpu_type=arg.optional(arg.a_text))
-    def use(self, tenant: str, gpu_type: str | None = None) -> int:
-        """Milli-GPUs that count in the fleet against a quota: what the jobs of a tenant hold, or what those below a
-        group use of what they share.
-        """
-        return self._books.ledger.counted(tenant, gpu_type)
-
-    @arg.checked(tenant=arg.a_text, gpu_type=arg.optional(arg.a_text))
-    def left(self, tenant: str, gpu_type: str | None = None) -> int | None:
-        """Milli-GPUs that a tenant or group may hold in the fleet in addition, borrowed ones included; None where its
-        quota does not limit that.
-        """
-        return self._books.ledger.left(tenant, gpu_type)
 
     @arg.checked(name=arg.a_text)
     def is_over_quota(self, name: str) -> bool:
         """Whether a running job is beyond the quotas of its tenant now."""
         self._shares_of(name)
-        return self._books.is_over_quota(name)
+        return self._books.running[name].over_quota
 
     @arg.checked(job=arg.a(Job))
     def importance_of(self, job: Job) -> int:
@@ -704,7 +705,8 @@ class Fleet:
     @arg.checked(job=arg.a(Job))
     def short_of_quota(self, job: Job) -> int:
         """Milli-GPUs that quotas lack to cover a waiting job without parts; 0 or less if they cover it."""
-        return self._books.short_of_quota(job)
+        tier, asked = self._books.tiers.index(job.tier), self._books.asked_by_type(job).items()
+        return min((self.ledger.short(job.tenant, tier, {kind: mgpu}) for kind, mgpu in asked), default=0)
 
     def take_restood(self) -> tuple[str, ...]:
         """The running jobs that have come within or beyond their tenant's quotas since the last call."""
@@ -730,8 +732,8 @@ class Fleet:
         books, claimed = self._books, Right.BORROWED if bid.over_quota else Right.WITHIN
         kind = None if bid.job.parts else books.types.get(bid.gpu_type)
         for right, requests, stops in self._options(bid.job):
-            accepted = right is claimed and (kind is None or requests[0].mgpu.item(kind) >= 0)
-            if accepted and (not stops or all(name in bid.victims for name in stops)):
+            may = right is claimed or (right > claimed and bool(bid.job.parts))
+            if may and (kind is None or requests[0].mgpu.item(kind) >= 0) and all(one in bid.victims for one in stops):
                 break
         else:
             raise _other_tier(bid)
@@ -831,7 +833,8 @@ class Fleet:
                 if not alone[at] and not some:
                     self._failures.remember(request)
         reason, part = why_no_part(books, job, requests, alone) if job.parts else (why_not(books, job, requests[0]), "")
-        reason = _without_stops(reason, preempt=preempt or remembered)
+        if reason[1] == "in-use" and not (preempt or remembered):
+            reason = "no cluster has room for it without stopping other work", "in-use"
         return Refused(job, *reason, remembered=remembered, part=part), None
 
     @arg.checked(job=arg.a(Job))
@@ -960,7 +963,7 @@ class Fleet:
                 movable one does not run.
             UnsupportedOption: a waiting or movable job has several parts.
         """
-        jobs = jobs_in(waiting)
+        jobs = objects_in("jobs", waiting, Job)
         with self._lock:
             self._outside_round("a plan of moves is made")
             for job in jobs:

@@ -3,6 +3,7 @@
 Servers and jobs are known by name here, and by position in the engine's arrays.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -403,17 +404,19 @@ class FleetInventory:
 
     def load_of(self, region: int) -> float:
         """Share of a region's GPUs in the fleet in use."""
-        every = self.state.region.item(col.R_MGPU, region)
-        return self.state.region.item(col.R_USED, region) / every if every else 0.0
+        return self.state.region.item(col.R_USED, region) / max(1, self.state.region.item(col.R_MGPU, region))
 
     # --- quotas ---
 
+    def set_reclaim(self, reclaim: Reclaim) -> None:
+        """Set which work may stop what borrows in the fleet from now on; outside rounds."""
+        self._lay_out_again(lambda: setattr(self, "ranks", replace(self.ranks, reclaim=reclaim)))
+
     def amounts(self, shares: Iterable[Share]) -> dict[str, int]:
         """Milli-GPUs of each type that a job's shares hold in the fleet."""
-        found: dict[str, int] = {}
+        found = Counter[str]()
         for share in shares:
-            kind = self.servers[share.server].gpu_type
-            found[kind] = found.get(kind, 0) + sum(share.gpus.values())
+            found[self.servers[share.server].gpu_type] += sum(share.gpus.values())
         return found
 
     def right_of(self, job: Job, amounts: Mapping[str, int]) -> Right:
@@ -438,26 +441,14 @@ class FleetInventory:
         """A job as it runs there, in the place of what runs under its name. ``number``: None for the next one."""
         right = Right.WITHIN
         if self.ledger.is_limited(job.tenant):
-            right = self.right_of(job, self.amounts(shares))
+            right = min(self.right_of(job, self.amounts(shares)), Right.BORROWED)
         number = self.started if number is None else number
         return Running(job, self.level_of(job, right), shares, right is not Right.WITHIN, number)
 
-    def is_over_quota(self, name: str) -> bool:
-        """Whether a running job is beyond the quotas of its tenant."""
-        return self._running[name].over_quota
-
     def best_right(self, job: Job) -> Right:
         """Best right in the fleet's ledger by which a job that does not run could start."""
-        if not self.ledger.is_limited(job.tenant):
-            return Right.WITHIN
-        asked = [self._asked_by_type(gang) for gang in gangs_of(job)]
+        asked = [self.asked_by_type(gang) for gang in gangs_of(job)]
         return best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)[0]
-
-    def short_of_quota(self, job: Job) -> int:
-        """Milli-GPUs by which quotas do not cover a waiting job without parts, on the type where it is least."""
-        tier = self.tiers.index(job.tier)
-        asked = self._asked_by_type(job).items()
-        return min((self.ledger.short(job.tenant, tier, {kind: mgpu}) for kind, mgpu in asked), default=0)
 
     def options(self, job: Job) -> tuple[Option, ...]:
         """The rights in the fleet's ledger by which a job could start, the best first, with the job, or each of its
@@ -467,7 +458,7 @@ class FleetInventory:
         if not self.ledger.is_limited(job.tenant):
             return (self._option(job, Right.WITHIN, gangs),)
         if len(gangs) > 1:
-            asked = [self._asked_by_type(gang) for gang in gangs]
+            asked = [self.asked_by_type(gang) for gang in gangs]
             best, amounts = best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)
             stops = self.stops_for(job, amounts, best)
             return tuple(
@@ -476,7 +467,7 @@ class FleetInventory:
                 if right > best or (right is best and stops is not None)
             )
         ways: dict[tuple[Right, tuple[str, ...]], set[str]] = {}
-        by_type = self._asked_by_type(gangs[0])
+        by_type = self.asked_by_type(gangs[0])
         for kind, mgpu in by_type.items():
             right = self.right_of(job, {kind: mgpu})
             found = self.stops_for(job, {kind: mgpu}, right)
@@ -512,7 +503,7 @@ class FleetInventory:
             requests.append(request)
         return Option(right, tuple(requests), stops)
 
-    def _asked_by_type(self, gang: Job) -> dict[str, int]:
+    def asked_by_type(self, gang: Job) -> dict[str, int]:
         """Milli-GPUs that all tasks take on each type of the fleet that they accept."""
         needs = dict.fromkeys(self.types, gang.mgpu) if gang.gpu_types is None else gang.gpu_types
         return {kind: gang.tasks * mgpu for kind, mgpu in needs.items() if kind in self.types}

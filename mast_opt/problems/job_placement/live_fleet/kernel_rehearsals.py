@@ -31,12 +31,16 @@ def rehearsals(problem: JobPlacement | None, *, repairs: bool) -> tuple[Rehearsa
     found = []
     if problem is None or len(problem.tiers) > 1:
         if problem is None or bool((problem.jobs.tasks > 1).any()):
-            found.append(Rehearsal("victims in a group", _stop_in_a_group))
-        found.append(Rehearsal("victims on a server", _stop_on_a_server))
+            found.append(
+                Rehearsal("victims in a group", lambda tools: _full().place(Job("gang", 0, tasks=2, mgpu=2000)))
+            )
+        found.append(Rehearsal("victims on a server", lambda tools: _full().place(Job("single", 0, mgpu=1000))))
     if problem is None or len(problem.parts):
         found.append(Rehearsal("parts", lambda tools: _in_parts()))
     if repairs:
-        found.append(Rehearsal("repair", _repair))
+        found.append(
+            Rehearsal("repair", lambda tools: exhaustive_repair(_sample(), tools, None, ExhaustiveRepairParams()))
+        )
     return (*found, Rehearsal("queue", _queue))
 
 
@@ -51,11 +55,6 @@ def _sample() -> JobPlacement:
     sizes = {size: min(default, SMALL) for size, default in family.sizes.items()}
     problem: JobPlacement = family.generate(np.random.default_rng(0), **sizes)
     return problem
-
-
-def _repair(tools: SearchContext) -> None:
-    """Rehearse, for the fleet's kernels, ``exhaustive+repair``."""
-    exhaustive_repair(_sample(), tools, None, ExhaustiveRepairParams())
 
 
 def _queue(tools: SearchContext) -> None:
@@ -77,10 +76,10 @@ def _queue(tools: SearchContext) -> None:
 
 
 def _full(*jobs: Job) -> Fleet:
-    """A fleet of two servers with two GPUs each, on which such jobs run."""
+    """A fleet of two servers with two GPUs each, on which such jobs run; two victims unless given."""
     servers = [Server(f"s{n}", "r", "c", "rack", "gpu", 2, 8000, 8192) for n in range(2)]
     fleet = Fleet(servers, tiers=(0, 1))
-    for job in jobs:
+    for job in jobs or (_victim(0), _victim(1)):
         _admit(fleet, job)
     return fleet
 
@@ -90,19 +89,9 @@ def _victim(number: int) -> Job:
     return Job(f"victim{number}", 1, mgpu=2000, preemptible=True, gpu_hours_at_risk=number)
 
 
-def _stop_on_a_server(tools: SearchContext) -> None:
-    """Rehearse stopping a job on one server of a small fleet."""
-    _full(_victim(0), _victim(1)).place(Job("single", 0, mgpu=1000))
-
-
-def _stop_in_a_group(tools: SearchContext) -> None:
-    """Rehearse stopping jobs in a group of servers of a small fleet."""
-    _full(_victim(0), _victim(1)).place(Job("gang", 0, tasks=2, mgpu=2000))
-
-
 def _operate() -> None:
     """Rehearse every operation of a live fleet."""
-    fleet = _full(_victim(0), _victim(1))
+    fleet = _full()
     _admit(fleet, Job("single", 0, mgpu=1000))
     before = fleet.snapshot()
     fleet.set_at_risk({"single": 1.0})

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MICRO
 from mast_opt.problems.job_placement import units
 from mast_opt.problems.job_placement.problem import JobPlacement
+
+ObjectT = TypeVar("ObjectT")
 
 
 def whole(owner: str, what: str, value: object, least: int = 0, most: int = units.LARGEST) -> int:
@@ -42,6 +44,15 @@ def names_in(what: str, names: Collection[str]) -> frozenset[str]:
         raise UsageError(f"{what}: {names!r} is one string; expected a collection of names, as in [{names!r}]")
     arg.texts(what, names)
     return frozenset(names)
+
+
+def objects_in(what: str, objects: Iterable[ObjectT], kind: type[ObjectT]) -> tuple[ObjectT, ...]:
+    """The objects of a live fleet. Raises UsageError for what is no collection of that kind."""
+    if not isinstance(objects, Iterable):
+        raise arg.refuse(what, objects, f"a collection of {kind.__name__}")
+    found = tuple(objects)
+    arg.each(arg.a(kind))(what, found)
+    return found
 
 
 def tiers_in(tiers: Iterable[int]) -> tuple[int, ...]:
@@ -83,15 +94,6 @@ class Server:
     def amounts(self) -> tuple[int, int, int]:
         """Milli-GPUs, millicores and MiB."""
         return self.gpus * units.WHOLE, self.cpu_mcores, self.memory_mib
-
-
-def servers_in(servers: Iterable[Server]) -> tuple[Server, ...]:
-    """The servers. Raises UsageError for what is no collection of servers."""
-    if not isinstance(servers, Iterable):
-        raise arg.refuse("servers", servers, "a collection of Server")
-    found = tuple(servers)
-    arg.each(arg.a(Server))("servers", found)
-    return found
 
 
 def _check_tasks(owner: str, gang: "Job | Part") -> None:
@@ -282,15 +284,6 @@ def _tasks_of(problem: JobPlacement, j: int) -> dict[str, Any]:
         "cpu_mcores": int(p.jobs.cpu_mcores[j]),
         "memory_mib": int(p.jobs.memory_mib[j]),
     }
-
-
-def jobs_in(jobs: Iterable[Job]) -> tuple[Job, ...]:
-    """The jobs. Raises UsageError for what is no collection of jobs."""
-    if not isinstance(jobs, Iterable):
-        raise arg.refuse("jobs", jobs, "a collection of Job")
-    found = tuple(jobs)
-    arg.each(arg.a(Job))("jobs", found)
-    return found
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError, PlanError
+from mast_opt.core.ledger import Reclaim
 from mast_opt.problems.job_placement import entities
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
@@ -95,6 +96,7 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
         ),
         objective=header.objective,
         remote_reads=header.rules["remote_reads"] == "price",
+        reclaim=Reclaim(str(header.rules.get("reclaim", Reclaim.ANY))),
         movable=entities.Movable(**_ordered(entities.Movable, tables, "movable", "job")),
         multipart_jobs=multipart_jobs,
         parts=parts,
@@ -199,6 +201,8 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
     """The header and tables that ``build`` turns into this problem."""
     p = problem
     rules = {"remote_reads": "price" if p.remote_reads else "forbid"}
+    if p.reclaim is not Reclaim.ANY:  # younger than the checksums of instances without it
+        rules["reclaim"] = p.reclaim.value
     header = Header(p.kind, p.name, p.objective, rules, p.provenance)
     is_named = np.array([tenant != "" for tenant in p.tenants], np.bool_)
     named, running_named = is_named[p.jobs.tenant], is_named[p.running.tenant]

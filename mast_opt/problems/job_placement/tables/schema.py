@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from mast_opt.core.ledger import Reclaim
 from mast_opt.core.units import MIB_PER_GIB, MILLI
 from mast_opt.core.units import MICRO as MICRO  # the solvers price costs with the same scale
 from mast_opt.problems.job_placement.entities import Clusters, Costs, Jobs, Movable, MoveLimits, Reads, RunningJobs
@@ -237,7 +238,10 @@ PLAN_SCHEMA = Schema(
     ),
 )
 
-RULES = (Rule("remote_reads", "forbid", ("forbid", "price"), "may a job run where its data is not?"),)
+RULES = (
+    Rule("remote_reads", "forbid", ("forbid", "price"), "may a job run where its data is not?"),
+    Rule("reclaim", "any", tuple(Reclaim), "which work within its quota may stop work that borrows?"),
+)
 
 
 EXAMPLE = {

@@ -520,28 +520,28 @@ class Fleet:
         Raises:
             UsageError: a round has not ended yet.
         """
-        began = False
+        began = ended = False
         try:
-            with self._lock, self._operation:
-                self._outside_round("a round begins")
-                self._books.begin_round()
-                began = self._in_round = True
-            yield
-        finally:
-            if began:
+            try:
+                with self._lock, self._operation:
+                    self._outside_round("a round begins")
+                    self._books.begin_round()
+                    began = self._in_round = True
+                yield
+            finally:
+                if began:
+                    self._end_round()
+                    ended = True
+        finally:  # the end itself may have been interrupted, at its first step too
+            if began and not ended:
                 self._end_round()
 
-    def _end_round(self, *, again: bool = True) -> None:
-        """End a round of the fleet, even if that is interrupted once."""
+    def _end_round(self) -> None:
+        """End a round of the fleet. To be called again if it was interrupted."""
         with self._lock:
-            try:
-                self._in_round = False
-                self._books.end_round()
-                self._versions.all_changed()
-            except BaseException:
-                if again:
-                    self._end_round(again=False)
-                raise
+            self._in_round = False
+            self._books.end_round()
+            self._versions.all_changed()
 
     @contextmanager
     def trial(self) -> Iterator[None]:

@@ -61,6 +61,22 @@ def test_lists_of_jobs(client: TestClient) -> None:
     assert client.get("/v1/jobs", params={"state": "held"}).json()["jobs"] == []
 
 
+def test_the_queue_is_listed_by_place(client: TestClient) -> None:
+    client.post("/v1/jobs", json=[long(f"full-{number}", tier=0) for number in range(3)])
+    client.post("/v1/jobs", json=[long(f"{tier}-{number}", tier=tier) for number in range(2) for tier in (2, 0, 1)])
+    asked = {"state": "waiting", "order": "place"}
+    found = client.get("/v1/jobs", params=asked).json()
+    assert [one["place"] for one in found["jobs"]] == [1, 2, 3, 4, 5, 6]
+    names = [one["job"] for one in found["jobs"]]
+    assert names == ["0-0", "0-1", "1-0", "1-1", "2-0", "2-1"]
+    for at, name in enumerate(names):
+        rest = client.get("/v1/jobs", params={**asked, "after": name, "limit": 2}).json()
+        assert ([one["job"] for one in rest["jobs"]], rest["matching"]) == (names[at + 1 : at + 3], 6)
+    by_submission = client.get("/v1/jobs", params={"state": "waiting", "after": "0-0"}).json()
+    assert [one["job"] for one in by_submission["jobs"]] == ["1-0", "2-1", "0-1", "1-1"]
+    assert client.get("/v1/jobs", params={"order": "name"}).status_code == 422
+
+
 def test_a_job_that_waits_is_explained_and_cancelled(client: TestClient) -> None:
     client.post("/v1/jobs", json=[long(name, tier=0) for name in "abcd"])
     waiting = [one["job"] for one in client.get("/v1/jobs").json()["jobs"] if one["state"] in ("submitted", "queued")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -38,20 +39,32 @@ def test_a_service_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 def test_the_page_in_a_browser(tmp_path: Path, width: int) -> None:
     service = Service(tmp_path / "state")
     try:
-        jobs = [{"job": f"train-{number}", "gpus": 8, "duration_s": 900, "tier": 0} for number in range(3)]
+        jobs = [{"job": f"train-{number}", "gpus": 8, "duration_s": 900, "tier": 0} for number in range(32)]
+        jobs += [{"job": f"tier-{number % 3}-{number}", "gpus": 8, "tier": number % 3} for number in range(2000)]
         body = json.dumps([*jobs, {"job": "too-large", "tasks": 1000, "gpus": 8}]).encode()
         headers = {"Content-Type": "application/json"}
         with urllib.request.urlopen(urllib.request.Request(service.url + "v1/jobs", body, headers)) as answer:
             assert answer.status == 201
         assert BROWSER is not None
         flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000"]
-        command = [BROWSER, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=3000"]
-        shown = subprocess.run([*command, "--dump-dom", service.url], capture_output=True, text=True, check=True).stdout
+        command = [
+            BROWSER,
+            *flags,
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--virtual-time-budget=3000",
+            "--enable-logging=stderr",
+        ]
+        seen = subprocess.run([*command, "--dump-dom", service.url], capture_output=True, text=True, check=True)
     finally:
         service.end(signal.SIGKILL)
+    shown = seen.stdout
+    assert "CONSOLE" not in seen.stderr
     assert "train-1" in shown
-    assert "too-large" in shown
+    assert ">2,001</b> jobs wait" in shown
     assert shown.count('class="cell ') > 10
+    queue = shown.partition('<tbody id="waiting">')[2].partition("</tbody>")[0]
+    rows = [re.findall(r">([^<>]+)</td>", row)[:2] for row in queue.split("<tr>")[1:]]
+    assert rows == [[str(at + 1), f"tier-0-{3 * at}"] for at in range(50)]
     assert 'id="problem" class="bad" role="status"></p>' in shown
 
 

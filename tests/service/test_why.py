@@ -37,7 +37,7 @@ def test_each_job_says_what_keeps_it(tmp_path: Path) -> None:
         found = _jobs(client, state="waiting")
         assert set(found) == {one["job"] for one in waiting}
         assert all(one["why"] for one in found.values())
-        assert "no cluster has 8 GPUs free for it; east-1: 8 GPUs are needed; 0 are free" in found["full"]["why"]
+        assert "no cluster has 8 GPUs free for it; east-1: 8 GPUs asked for; 0 free" in found["full"]["why"]
         assert "needs 8000 GPUs of one type in one cluster; the largest that it may use has 16" in found["huge"]["why"]
         assert "no server has a GPU type that it accepts (none)" in found["type"]["why"]
         assert "no region holds all of its data (far)" in found["data"]["why"]

@@ -26,6 +26,7 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": 253, "pattern": PATTERN}
 _QUERY: Mapping[str, dict[str, Any]] = {
     "state": {"type": "string"},
     "job": _NAME,
+    "order": {"enum": ["submission", "place"]},
     "event": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
     "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LIMIT},
 }

@@ -59,11 +59,12 @@ class Api(Handlers):
         "GET",
         "/v1/jobs",
         "Jobs whose end is not known, and how many of each state",
-        query={"state": "state", "tenant": "state", "search": "state", "after": "job", "limit": "limit"},
+        query={"tenant": "state", "search": "state", "after": "job"}
+        | {name: name for name in ("state", "limit", "order")},
     )
     def jobs(self, asked: Asked) -> Response:
-        """Answer with the jobs whose end is not known, by the order of submission: those of a state or tenant, and with
-        a text in their name; and how many there are of each state.
+        """Answer with the jobs whose end is not known, by the order of submission or by their place in the queue: those
+        of a state or tenant, and with a text in their name; and how many there are of each state.
         """
         self.who(asked, "read")
         query = asked.query_params
@@ -72,18 +73,26 @@ class Api(Handlers):
         groups = {"": frozenset(JobState), "waiting": WAITING, "holding": HOLDING}
         states = groups.get(wanted, frozenset(one for one in JobState if one.value == wanted))
         limit = number_of(asked, "limit", 100, 1, requests.MOST_LIMIT)
+        order = query.get("order", "submission")
+        if order not in ("submission", "place"):
+            raise Problem(422, "fault", f"order is {order[:30]!r}; expected submission or place")
+        by_place = order == "place"
         with self.live.state() as state:
             if after is not None and after not in state.jobs:
                 raise Problem(422, "fault", f"after is {after[:60]!r}; expected the name of a job of this list")
-            found, counts, begun, matching = list[JobRecord](), dict.fromkeys(JobState, 0), after is None, 0
+            fits, counts, begun, passed = list[JobRecord](), dict.fromkeys(JobState, 0), 0, False
+            last = state.jobs[after] if after is not None else None
             for record in state.jobs.values():
                 counts[record.state] += 1
                 if record.state in states and tenant in (None, record.spec.tenant) and text in record.name:
-                    matching += 1
-                    if begun and len(found) < limit:
-                        found.append(record)
-                begun = begun or record.name == after
-            why, place = Why(state), dict(places(state, [record.name for record in found]))
+                    fits.append(record)
+                    tier = by_place and record.spec.tier
+                    begun += last is not None and (tier, passed) <= (by_place and last.spec.tier, False)
+                passed = passed or record is last
+            if by_place:
+                fits.sort(key=lambda record: record.spec.tier)
+            found = fits[begun : begun + limit]
+            why, place = Why(state), places(state, [record.name for record in found])
             listed = [
                 views.job_object(
                     record, {**why.of(record), "place": place.get(record.name), **self.live.starts.of(record)}
@@ -91,7 +100,7 @@ class Api(Handlers):
                 for record in found
             ]
         of_state = {one.value: count for one, count in counts.items()}
-        return json_of({"jobs": listed, "count": sum(counts.values()), "matching": matching, "states": of_state})
+        return json_of({"jobs": listed, "count": sum(counts.values()), "matching": len(fits), "states": of_state})
 
     @Endpoint(
         "GET", "/v1/jobs/{job:path}/explain", "Where a waiting job could start, and why not elsewhere", errors=(409,)
@@ -120,7 +129,7 @@ class Api(Handlers):
             record = state.jobs.get(name)
             found = None
             if record is not None:
-                said = {**Why(state).of(record), "place": dict(places(state, (name,))).get(name)}
+                said = {**Why(state).of(record), "place": places(state, (name,)).get(name)}
                 found = views.job_object(record, {**said, **self._start(record, state)})
         if found is None:
             found = views.ended_object(self.store.of_job(name))

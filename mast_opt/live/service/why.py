@@ -3,7 +3,7 @@
 Equal jobs have equal reasons, which are worked out once.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from mast_opt.core.wording import counted
@@ -69,19 +69,9 @@ class Why:
         return f"{of}, so it comes after all work within quotas" if over > 0 else ""
 
 
-def places(state: State, names: Collection[str]) -> Iterator[tuple[str, int]]:
-    """These waiting jobs with their places in the queue: by tier, then by submission."""
+def places(state: State, names: Collection[str]) -> dict[str, int]:
+    """Those of these jobs that wait, with their places in the queue: by tier, then by submission."""
     wanted = {name for name in names if state.jobs[name].state in WAITING}
-    if not wanted:
-        return
-    at_most = max(state.jobs[name].spec.tier for name in wanted)
-    of_tier = [0] * (at_most + 1)
-    found: dict[str, tuple[int, int]] = {}
-    for record in state.jobs.values():
-        tier = record.spec.tier
-        if tier <= at_most and record.state in WAITING:
-            of_tier[tier] += 1
-            if record.name in wanted:
-                found[record.name] = tier, of_tier[tier]
-    for name, (tier, place) in found.items():
-        yield name, sum(of_tier[:tier]) + place
+    queue = [record for record in state.jobs.values() if record.state in WAITING] if wanted else []
+    queue.sort(key=lambda record: record.spec.tier)
+    return {record.name: place for place, record in enumerate(queue, 1) if record.name in wanted}

@@ -248,7 +248,7 @@ def test_explain_gives_the_closest_level_of_all_types_and_needs_of_types_in_serv
     fleet.cordon("h")
     fleet.commit(bid_for(fleet, Job("busy", 0, mgpu=1000)))
     words = fleet.explain(Job("x", 0, gpu_types={"a100": 1000, "h100": 500}, tasks=2))[0].words
-    assert words.startswith("2 GPUs are needed; 1 are free")
+    assert words.startswith("2 GPUs asked for; 1 free")
 
 
 @pytest.mark.parametrize(

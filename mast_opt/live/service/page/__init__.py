@@ -19,7 +19,7 @@ def _hash(text: str) -> str:
 
 
 POLICY = (
-    f"default-src 'none'; connect-src 'self'; script-src {_hash(_SCRIPT)}; style-src 'unsafe-inline'; "
+    f"default-src 'none'; connect-src 'self'; img-src data:; script-src {_hash(_SCRIPT)}; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Content-Security-Policy of the page: no script but its own, no other host."""

@@ -49,14 +49,17 @@ function button(text, className, press) {
 }
 
 function showRows(id, list, cellsOf) {
+  const heads = [...byId(id).closest("table").querySelectorAll("th")].map((head) => head.textContent);
   byId(id).replaceChildren(...list.map((one) => {
     const row = element("tr");
-    for (const cell of cellsOf(one)) {
+    cellsOf(one).forEach((cell, at) => {
       const [text, name] = Array.isArray(cell) ? cell : [cell, typeof cell === "number" ? "number" : ""];
-      const made = element("td", text instanceof Node ? undefined : text, name);
+      const words = typeof text === "number" ? text.toLocaleString("en") : text;
+      const made = element("td", text instanceof Node ? undefined : words, name);
       if (text instanceof Node) made.append(text);
+      else if (name !== "why") made.dataset.head = heads[at];
       row.append(made);
-    }
+    });
     return row;
   }));
 }
@@ -88,7 +91,7 @@ function showFleet(servers) {
   shownFleet = now;
   const clusters = new Map();
   for (const server of servers) {
-    const key = `${server.region}: ${server.cluster}`;
+    const key = server.region === server.cluster ? server.region : `${server.region}: ${server.cluster}`;
     if (!clusters.has(key)) clusters.set(key, []);
     clusters.get(key).push(server);
   }
@@ -118,6 +121,7 @@ function showUse(use) {
       `${(width * (one[0] - first)) / span},${height - (height * 0.96 * one[at]) / most}`).join(" "));
     return made;
   };
+  byId("use").toggleAttribute("hidden", use.length < 2);
   byId("use").replaceChildren(line(2, "supply"), line(1, "used"));
   byId("use-words").textContent = use.length < 2 ? "Noted every five minutes since this process leads."
     : `${Math.round(span / 60000)} minutes; at most ${most} GPUs in service (dashed).`;
@@ -168,15 +172,19 @@ const starts = (job, now) => [
 const cancel = (job) => button("cancel", "", () =>
   change(`Cancel job ${job.job}?`, `/v1/jobs/${job.job}`, "DELETE"));
 
-const listed = (state) => `/v1/jobs?limit=${SHOWN}&state=${state}&search=${encodeURIComponent(byId("text").value)}`
+const listed = (state) => `/v1/jobs?limit=${SHOWN}&state=${state}&order=${state === "waiting" ? "place" : "submission"}&search=${encodeURIComponent(byId("text").value)}`
   + (byId("tenant").value ? `&tenant=${encodeURIComponent(byId("tenant").value)}` : "");
 
+let asked = 0;
+
 async function draw() {
+  const mine = asked += 1;
   try {
     const [overview, fleet, waiting, holding, log, solves, plans, rights] = await Promise.all([
       ask("/v1/overview"), ask("/v1/fleet"), ask(listed("waiting")), ask(listed("holding")), ask("/v1/events?limit=40"),
       ask("/v1/solves"), ask("/v1/plans"), ask("/v1/quotas"),
     ]);
+    if (mine !== asked) return;
     const now = Date.now();
     showFleet(fleet.servers);
     showUse(overview.use);
@@ -197,8 +205,8 @@ async function draw() {
       byId(`${id}-shown`).textContent = `${shown}${found.matching.toLocaleString("en")}`;
     }
     showRows("waiting", waiting.jobs, (job) => [
-      job.place, job.job, job.tenant, job.tier, job.gpus, span(job.since_ms, now), [starts(job, now), "why"],
-      [job.why, "why"], cancel(job),
+      job.place, job.job, job.tenant, job.tier, job.gpus, span(job.since_ms, now), cancel(job),
+      [[starts(job, now), job.why].filter(Boolean).join("; "), "why"],
     ]);
     showRows("holding", holding.jobs, (job) => [
       job.job, job.tenant, job.state, job.gpus, job.region, Object.keys(job.servers).join(", "),
@@ -223,5 +231,8 @@ byId("sign-in").addEventListener("submit", (event) => {
   sessionStorage.setItem("token", token);
   draw();
 });
-draw();
-setInterval(draw, REFRESH_MS);
+async function refresh() {
+  await draw();
+  setTimeout(refresh, REFRESH_MS);
+}
+refresh();

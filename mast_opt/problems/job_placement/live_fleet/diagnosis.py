@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mast_opt.core.wording import counted
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, obstacle_when_empty
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import best_bid
@@ -76,15 +77,14 @@ def _shortage(books: FleetInventory, request: Request, groups: Ints) -> Coded:
     servers = np.isin(books.layout.group, groups) & ~books.out_of_service()
     mgpu = int(request.mgpu[books.layout.group_type[books.layout.group[servers]]].min())
     for what, code, free, held, need, per in (
-        ("GPUs", "gpus", col.A_FREE, col.C_MGPU, mgpu, WHOLE),
-        ("cores", "cpu", col.A_CPU, col.C_CPU, request.cpu, 1000),
-        ("GiB of memory", "memory", col.A_MEMORY, col.C_MEMORY, request.memory, 1024),
+        (("GPU",), "gpus", col.A_FREE, col.C_MGPU, mgpu, WHOLE),
+        (("core",), "cpu", col.A_CPU, col.C_CPU, request.cpu, 1000),
+        (("GiB of memory",) * 2, "memory", col.A_MEMORY, col.C_MEMORY, request.memory, 1024),
     ):
         room = np.maximum(state.room[free, request.tier], 0) + state.reclaim[held, threshold]
         have, asked = int(room[servers].sum()), need * request.tasks
         if have < asked:
-            words = f"{asked / per:g} {what} are needed; {have / per:g} are free or held by work that may be stopped"
-            return words, code
+            return f"{counted(asked / per, *what)} asked for; {have / per:,g} free or held by work that may stop", code
     words = "enough is free or may be stopped, but not in pieces of the right size within one GPU type and level"
     return words, "fragmented"
 

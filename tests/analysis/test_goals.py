@@ -44,7 +44,8 @@ def test_each_goal_gets_what_it_names() -> None:
     rows = {row[0]: row[1:] for row in section.rows}
     assert rows["GPUs over the supply"] == ("2", "0", "0", "0")
     assert rows["work that changes region"] == ("0.0%", "33.3%", "33.3%", "100.0%")
-    assert rows["USD a month"] == ("35,040", "29,200", "29,200", "17,520")
+    assert rows["USD a month, of what fits"] == ("29,200", "29,200", "29,200", "17,520")
+    assert rows["USD a month more, if GPUs over the supply existed"] == ("5,840", "0", "0", "0")
 
 
 def test_a_plan_of_a_goal_is_verified_by_its_own_weights(tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def goal_sections(problem: Problem[Any], figures: Mapping[str, Figures]) -> tupl
     rows = [
         (title, *(shown(one[name], kind.terms[name].unit if name in kind.terms else "") for one in measured.values()))
         for name, title in names.items()
-        if any(one[name] for one in measured.values())
+        if any(one.get(name) for one in measured.values())
     ]
     rows += [
         (title, *(UNKNOWN if value is None else f"{value:,}" for value in values))

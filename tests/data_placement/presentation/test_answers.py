@@ -54,8 +54,11 @@ def test_what_doing_nothing_costs() -> None:
     assert plan is not None
     nothing = answers(problem, plan)[0]
     assert nothing.value == "2 GPUs missing"
-    words = "Most of them a100 in home; 1 limit broken; 1.0 TB a day read from other regions; 35,040 USD a month."
-    assert nothing.detail == words
+    words = "Most of them a100 in home; 1 limit broken; 1.0 TB a day read from other regions; "
+    assert nothing.detail == f"{words}29,200 USD a month for what fits."
+    cost = next(one for one in answers(problem, plan) if one.topic == "Cost")
+    assert cost.value == "29,200 → 0 USD"
+    assert cost.detail.endswith("with those that work lacks it would be 5,840 USD → 0 USD more.")
 
 
 def test_remainders_of_thousandths_are_nothing() -> None:

@@ -50,6 +50,8 @@ def test_terms_and_metrics_of_the_plan() -> None:
             "non_collocation_rate": 1 / 3,
             "storage_overhead": 4 / 19,
             "unserved_gpus": 0,
+            "billed_usd_a_month": verdict.terms["running_cost"],
+            "overload_usd_a_month": 0,
         }
     )
 

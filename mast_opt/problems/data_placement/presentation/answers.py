@@ -21,7 +21,8 @@ COMPARED = {
     "peak_ratio_tier0": "the same, tier 0",
     "unserved_gpus": "GPUs of refused work",
     "remote_tb_per_day": "TB read remotely a day",
-    "running_cost": "USD a month",
+    "billed_usd_a_month": "USD a month, of what fits",
+    "overload_usd_a_month": "USD a month more, if GPUs over the supply existed",
     "migration_cost": "USD once",
     "copied_tb": "TB copied",
     "moved_work": "work that changes region",
@@ -53,7 +54,7 @@ def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
         parts.append(f"{counted(len(verdict.violations), 'limit')} broken")
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if remote >= 0.1 else []
-    parts += [f"{usd(verdict.terms['running_cost'])} a month"] if p.has_prices else []
+    parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []
     parts = [*([f"{lacking.sum():,.0f} GPUs missing"] if lacking.any() else []), *parts]
     value = parts.pop(0) if parts else "nothing is missing"
     words = "; ".join(parts) or "all else is as it should be"
@@ -80,14 +81,19 @@ def _cost(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
     """Answer on cost: USD a month before and after a data-placement plan."""
     if not p.has_prices:
         return Answer("Cost", "no prices", "The instance states no prices: usd_per_gpu_hour, usd_per_tb_month, …", "")
-    after = verify(p, plan).terms
-    before = "" if now is None else usd(verify(p, now).terms["running_cost"])
-    value = usd(after["running_cost"])
+    found = verify(p, plan)
+    today_costs = {} if now is None else verify(p, now).metrics
+    before = usd(today_costs["billed_usd_a_month"]) if today_costs else ""
+    value = usd(found.metrics["billed_usd_a_month"])
     if before.partition(" ")[2] == value.partition(" ")[2]:
         before = before.partition(" ")[0]
-    copies = after["migration_cost"]
+    copies = found.terms["migration_cost"]
     paid = f"cost {usd(copies)} once" if copies >= 0.5 else "cost nothing"
     once = f"A month, at the prices of the instance; the copies {paid}."
+    beyond = [costs.get("overload_usd_a_month", 0.0) for costs in (today_costs, found.metrics)]
+    if max(beyond) >= 0.5:
+        more = " → ".join(usd(amount) for amount in (beyond if today_costs else beyond[1:]))
+        once += f" Only GPUs that exist are billed: with those that work lacks it would be {more} more."
     return Answer("Cost", f"{before} → {value}" if before else value, once, "")
 
 

@@ -85,6 +85,11 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
         "storage_overhead": _ratio(stored, sizes) - 1 if sizes else 0.0,
         "unserved_gpus": total(p.fewest_mgpu, refused) / SHARE / MILLI,
     }
+    if p.has_prices:
+        prices = p.regions.gpu_price_micro.astype(object)
+        beyond = Fraction(HOURS_A_MONTH * (over * prices).sum(), SHARE * MILLI * MICRO)
+        metrics["billed_usd_a_month"] = float(running_cost(p, a) - beyond)
+        metrics["overload_usd_a_month"] = float(beyond)
     return terms, metrics
 
 

@@ -56,9 +56,7 @@ class Regions(Entities):
     )
     """[R] share of the storage to keep free, in thousandths."""
     storage_price_micro: Ints = stated(
-        price("usd_per_tb_month", "price of storing a TB for a month, USD"),
-        total=False,
-        dat="storage_usd_per_tb_month",
+        price("usd_per_tb_month", "price of storing a TB for a month, USD"), total=False, dat="storage_usd_per_tb_month"
     )
     """[R] price of storing a TB for a month, in millionths of a dollar."""
     copy_price_micro: Ints = stated(
@@ -105,10 +103,7 @@ class Workloads(Entities):
     """Recurring work, and where it may run."""
 
     AXIS = "workloads"
-    COLUMNS = (
-        flags("pinned", "workloads", "regions"),
-        flags("forbidden", "workloads", "regions"),
-    )
+    COLUMNS = (flags("pinned", "workloads", "regions"), flags("forbidden", "workloads", "regions"))
 
     pinned: Bools
     """[W, R] where any region is pinned, the workload runs in no other."""
@@ -246,8 +241,7 @@ class Links(Relation):
     capacity_mb_per_day: Ints = stated(supply("tb_per_day", MB_PER_TB, help="capacity, TB a day"))
     """[L] most that reads and copies may carry in a day."""
     price_usd_per_tb: Floats = stated(
-        need("usd_per_tb", MICRO, default=0, required=False, help="price, USD a TB"),
-        reals("price_usd_per_tb", "links"),
+        need("usd_per_tb", MICRO, default=0, required=False, help="price, USD a TB"), reals("price_usd_per_tb", "links")
     )
     """[L] price of what is carried."""
 

@@ -26,7 +26,7 @@ def test_what_is_asked_first() -> None:
     assert found["Storage"].value == "10 → 23 TB"
     assert "b, 56% of its storage" in found["Storage"].detail  # 10 of 18 TB
     assert found["What to do"].value == "2 workloads, 2 datasets"
-    assert found["What to buy"].value == "nothing"
+    assert found["What to buy"].value == "nothing today"
 
 
 def test_a_plan_without_gpus_speaks_of_none() -> None:
@@ -54,16 +54,16 @@ def test_what_doing_nothing_costs() -> None:
     assert plan is not None
     nothing = answers(problem, plan)[0]
     assert nothing.value == "2 GPUs missing"
-    words = "Most of them a100 in home; 1 limit broken; 1.0 TB a day read from other regions; "
+    words = "Most of them a100 in home; 1 limit broken, such as residency[train,logs,home]; 1.0 TB a day read from other regions; "
     assert nothing.detail == f"{words}29,200 USD a month for what fits."
     cost = next(one for one in answers(problem, plan) if one.topic == "Cost")
     assert cost.value == "29,200 → 0 USD"
-    assert cost.detail.endswith("with those that work lacks it would be 5,840 USD → 0 USD more.")
+    assert cost.detail.endswith("those that work lacks would cost 5,840 → 0 USD more.")
 
 
 def test_remainders_of_thousandths_are_nothing() -> None:
     demand = gpu_demand(PROBLEM, PLAN)[:, :, -1].astype(np.int64)
-    for short_mgpu, lacking in ((50, "nothing"), (2000, "nothing yet")):
+    for short_mgpu, lacking in ((50, "nothing today"), (2000, "nothing today")):
         tight = PROBLEM.with_columns({"regions.supply_mgpu": np.where(demand > 0, demand - short_mgpu, 4000)})
         assert verify(tight, PLAN).metrics["overload_gpus"] > 0
         assert {one.topic: one for one in answers(tight, PLAN)}["What to buy"].value == lacking
@@ -81,7 +81,7 @@ def test_what_is_missing_and_what_has_no_price() -> None:
     )
     found = {one.topic: one for one in answers(crowded, PLAN)}
     assert found["Cost"].value == "no prices"
-    assert found["What to buy"].value == "nothing yet"
+    assert found["What to buy"].value == "nothing today"
     words = (
         "This plan lacks 3 h100 in b, 1 a100 in c, while 8 h100, 16 a100 are idle elsewhere. '--limit overload_gpus=0'"
     )

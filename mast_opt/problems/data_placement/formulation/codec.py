@@ -71,12 +71,7 @@ class Codec:
         place = x[at.place] > 0.5
         share = self._shares(x)
         kept = np.flatnonzero(share)
-        run = (
-            c.run_workload[kept],
-            c.run_region[kept],
-            p.options.gpu_type[c.run_option[kept]],
-            share[kept],
-        )
+        run = (c.run_workload[kept], c.run_region[kept], p.options.gpu_type[c.run_option[kept]], share[kept])
         if p.links is None:
             return filled(p, place, run)
         return Plan(place, *run, *self._copies(x, place), *self._remote(x, place, share))

@@ -197,11 +197,7 @@ def _cpu(rng: np.random.Generator, work: Work, at: Ints, supply: Ints) -> dict[s
 def _options(work: Work) -> dict[str, Any]:
     """The option arrays of the generated workloads."""
     workload, kind = np.nonzero(work.accepts)
-    return {
-        "options.workload": workload,
-        "options.gpu_type": kind,
-        "options.mgpu": work.gpus[workload] * draws.GPU,
-    }
+    return {"options.workload": workload, "options.gpu_type": kind, "options.mgpu": work.gpus[workload] * draws.GPU}
 
 
 def _runs(work: Work, at: Ints) -> dict[str, Any]:

@@ -64,11 +64,7 @@ class Work:
         accepts[self.either, :-1] = True
         accepts[self.gpus == 0] = [False] * len(GPU_TYPES) + [True]
         workload, kind = np.nonzero(accepts)
-        return {
-            "options.workload": workload,
-            "options.gpu_type": kind,
-            "options.mgpu": self.gpus[workload] * draws.GPU,
-        }
+        return {"options.workload": workload, "options.gpu_type": kind, "options.mgpu": self.gpus[workload] * draws.GPU}
 
     def supply(self, rng: np.random.Generator, types: Bools, load: float) -> Ints:
         """[R, K] milli-GPUs: demand over supply is ``load`` for each type, Dirichlet(1.5) over its regions."""

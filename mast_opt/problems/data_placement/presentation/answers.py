@@ -3,6 +3,7 @@
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
+from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted
 from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
@@ -15,6 +16,7 @@ from mast_opt.problems.kind.presentation import Answer
 MOST_NAMED = 3
 """Region/type pairs that an answer names."""
 
+LATER = "'mast-opt buy --periods' says what to order when, as demand grows."
 COMPARED = {
     "overload_gpus": "GPUs over the supply",
     "peak_ratio": "worst demand over supply",
@@ -35,23 +37,23 @@ def answers(problem: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
     """Doing nothing, what to do, overload, cost, storage, what to buy."""
     plan = in_full(problem, plan)
     now = today(problem) if complete(problem) else None
-    overload = (_overload(problem, now, plan),) if problem.regions.supply_mgpu.any() else ()
-    rest = (_cost(problem, now, plan), _storage(problem, plan), _missing(problem, plan))
-    return (_nothing(problem, now), _moves(problem, plan), *overload, *rest)
+    before, after = None if now is None else verify(problem, now), verify(problem, plan)
+    overload = (_overload(problem, before, after, plan),) if problem.regions.supply_mgpu.any() else ()
+    rest = (_cost(problem, before, after), _storage(problem, plan), _missing(problem, plan))
+    return (_nothing(problem, now, before), _moves(problem, plan), *overload, *rest)
 
 
-def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
+def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Answer:
     """Answer to what happens if nothing is done: overload and cost of today's placement."""
     topic = "If nothing is done"
-    if now is None:
+    if now is None or verdict is None:
         return Answer(topic, "not known", "The instance does not state for all work where it runs today.", "")
-    lacking, verdict = lacking_gpus(p, now), verify(p, now)
-    parts = []
+    lacking, parts = lacking_gpus(p, now), []
     if lacking.any():
         r, k = np.unravel_index(int(lacking.argmax()), lacking.shape)
         parts.append(f"most of them {p.gpu_types[int(k)]} in {p.regions.labels[int(r)]}")
     if verdict.violations:
-        parts.append(f"{counted(len(verdict.violations), 'limit')} broken")
+        parts.append(f"{counted(len(verdict.violations), 'limit')} broken, such as {verdict.violations[0].name}")
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if remote >= 0.1 else []
     parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []
@@ -61,40 +63,39 @@ def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
     return Answer(topic, value, f"{words[0].upper()}{words[1:]}.", details.BINDING)
 
 
-def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
+def _overload(p: DataPlacement, before: Verdict | None, after: Verdict, plan: Plan) -> Answer:
     """Answer on overload: worst demand over supply, and in how many regions and GPU types."""
-    supplied = p.regions.supply_mgpu > 0
-    over = int((lacking_gpus(p, plan) > 0).sum())
-    pairs = f"Demand exceeds supply in {over} of {int(supplied.sum())} region/GPU-type pairs."
-    before = "" if now is None else f"{_worst(p, now):.2f} → "
-    return Answer("Overload", f"{before}{_worst(p, plan):.2f}", f"Worst demand over supply. {pairs}", details.BINDING)
+    over, supplied = int((lacking_gpus(p, plan) > 0).sum()), int((p.regions.supply_mgpu > 0).sum())
+    worst = " → ".join(ratio(one.metrics["peak_ratio"]) for one in (before, after) if one)
+    words = f"Worst demand over supply. Demand exceeds supply in {over} of {supplied} region/GPU-type pairs."
+    return Answer("Overload", worst, words, details.BINDING)
 
 
-def _worst(p: DataPlacement, plan: Plan) -> float:
-    """Worst ratio of GPU demand over supply under a data-placement plan."""
-    supplied = p.regions.supply_mgpu > 0
-    ratio = gpu_demand(p, plan)[:, :, -1][supplied] / p.regions.supply_mgpu[supplied]
-    return float(ratio.max(initial=0.0))
+def ratio(value: float) -> str:
+    """A ratio with two digits, or with as many as show on which side of 1 it is."""
+    digits = next((n for n in range(2, 7) if round(value, n) != 1), 2)
+    return f"{value:.{digits}f}"
 
 
-def _cost(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
-    """Answer on cost: USD a month before and after a data-placement plan."""
+def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
+    """Answer on cost: USD a month for GPUs that exist, before and after a data-placement plan."""
     if not p.has_prices:
         return Answer("Cost", "no prices", "The instance states no prices: usd_per_gpu_hour, usd_per_tb_month, …", "")
-    found = verify(p, plan)
-    today_costs = {} if now is None else verify(p, now).metrics
-    before = usd(today_costs["billed_usd_a_month"]) if today_costs else ""
-    value = usd(found.metrics["billed_usd_a_month"])
-    if before.partition(" ")[2] == value.partition(" ")[2]:
-        before = before.partition(" ")[0]
-    copies = found.terms["migration_cost"]
-    paid = f"cost {usd(copies)} once" if copies >= 0.5 else "cost nothing"
+    costs = [one.metrics for one in (before, after) if one]
+    billed, beyond = ([one[f"{what}_usd_a_month"] for one in costs] for what in ("billed", "overload"))
+    paid = f"cost {usd(copies)} once" if (copies := after.terms["migration_cost"]) >= 0.5 else "cost nothing"
     once = f"A month, at the prices of the instance; the copies {paid}."
-    beyond = [costs.get("overload_usd_a_month", 0.0) for costs in (today_costs, found.metrics)]
     if max(beyond) >= 0.5:
-        more = " → ".join(usd(amount) for amount in (beyond if today_costs else beyond[1:]))
-        once += f" Only GPUs that exist are billed: with those that work lacks it would be {more} more."
-    return Answer("Cost", f"{before} → {value}" if before else value, once, "")
+        once += f" Only GPUs that exist are billed: those that work lacks would cost {_change(beyond)} more."
+    return Answer("Cost", _change(billed), once, "")
+
+
+def _change(amounts: list[float]) -> str:
+    """Sums of money before and after, the unit of both named once."""
+    texts = [usd(amount) for amount in amounts]
+    if len({text.partition(" ")[2] for text in texts}) == 1:
+        texts[:-1] = [text.partition(" ")[0] for text in texts[:-1]]
+    return " → ".join(texts)
 
 
 def usd(amount: float) -> str:
@@ -136,7 +137,7 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
     idle = np.maximum(p.regions.supply_mgpu - gpu_demand(p, plan)[:, :, -1], 0).sum(axis=0) / MILLI
     pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
     if not pairs:
-        return Answer("What to buy", "nothing", "This plan fits into what there is.", "")
+        return Answer("What to buy", "nothing today", f"This plan fits into what there is. {LATER}", "")
     named = [f"{lacking[r, k]:,.4g} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
     more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
     words = f"This plan lacks {', '.join(named)}{more}"
@@ -144,6 +145,6 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
     if not beyond.any():
         there = ", ".join(f"{idle[k]:,.4g} {p.gpu_types[k]}" for k in np.flatnonzero(lacking.any(axis=0)))
         words += f", while {there} are idle elsewhere. '--limit overload_gpus=0' looks for a plan that lacks nothing."
-        return Answer("What to buy", "nothing yet", words, details.BINDING)
+        return Answer("What to buy", "nothing today", words, details.BINDING)
     words += ", more than is idle elsewhere. 'mast-opt buy' finds the cheapest purchase and its plan."
     return Answer("What to buy", counted(int(beyond.sum()), "GPU"), words, details.BINDING)

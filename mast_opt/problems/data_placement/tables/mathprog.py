@@ -12,13 +12,7 @@ from mast_opt.problems.data_placement.problem import NO_GPU, OBJECTIVE, Bools, D
 from mast_opt.problems.kind.mathprog import section, stated_sections, with_symbols, write_data
 
 Column = NDArray[Any]
-_AXES: dict[str, tuple[str, ...]] = {
-    "regions": (),
-    "gpu_types": (NO_GPU,),
-    "datasets": (),
-    "workloads": (),
-    "apps": (),
-}
+_AXES: dict[str, tuple[str, ...]] = {"regions": (), "gpu_types": (NO_GPU,), "datasets": (), "workloads": (), "apps": ()}
 
 
 def printable(problem: DataPlacement) -> DataPlacement:

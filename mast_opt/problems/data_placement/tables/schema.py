@@ -145,12 +145,7 @@ EXAMPLE = {
         ("us-west", "H100", 32, 11),
         ("eu-west", "A100", 64, 3.9),
     ),
-    "datasets": (
-        ("clicks", 20, 1, 2),
-        ("images", 12.5, 1, None),
-        ("logs", 30, None, 2),
-        ("profiles", 4, 1, 3),
-    ),
+    "datasets": (("clicks", 20, 1, 2), ("images", 12.5, 1, None), ("logs", 30, None, 2), ("profiles", 4, 1, 3)),
     "replicas": (("clicks", "us-east"), ("images", "us-east"), ("logs", "us-west"), ("profiles", "eu-west")),
     "rules": (("profiles", "eu-west", "pinned"), ("clicks", "eu-west", "forbidden")),
     "residency": (("profiles", "eu-west"), ("profiles", "us-east")),
@@ -161,12 +156,7 @@ EXAMPLE = {
         ("embeddings", 0, 300, "ads", False, None),
     ),
     "workload_rules": (("embeddings", "us-west", "forbidden"),),
-    "gpu_demand": (
-        ("ranking", "H100", 32),
-        ("vision", "H100", 16),
-        ("vision", "A100", 32),
-        ("embeddings", "A100", 24),
-    ),
+    "gpu_demand": (("ranking", "H100", 32), ("vision", "H100", 16), ("vision", "A100", 32), ("embeddings", "A100", 24)),
     "reads": (
         ("ranking", "clicks", 6),
         ("ranking", "profiles", 0.5),

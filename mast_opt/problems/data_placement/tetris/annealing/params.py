@@ -26,10 +26,7 @@ class CoolingParams(Params):
     """Factor of the first temperature where only GPU terms count. The mean cost of a workload is small compared with
     what a gang changes."""
     warm: float = parameter(
-        0.05,
-        "First temperature when a plan is given to start from.",
-        "It should be improved, not dissolved.",
-        above=0,
+        0.05, "First temperature when a plan is given to start from.", "It should be improved, not dissolved.", above=0
     )
     later_stage: ClassVar[float] = 0.3
     """First temperature of a later lexicographic term. Caps on earlier terms are so steep a price that little of the

@@ -66,7 +66,7 @@ def solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Plan
         ended = replace(ended, answer=_verified_with_rules(ended.answer, run.fixed), certificate=None)
     answer = ended.answer
     unimproved = answer.status is Status.FEASIBLE and _no_better(kind, problem, answer, run.begin)
-    message = "; ".join(words for words in (answer.message, UNIMPROVED if unimproved else "") if words)
+    message = "; ".join(words for words in (answer.message, UNIMPROVED if unimproved else "", run.unfit) if words)
     log_end(solver, answer.status, answer.objective, answer.bound)
     return Solution(
         kind=kind.name,
@@ -98,9 +98,16 @@ class _Run(Generic[PlanT]):
             self.fixed = frozen(kind, problem, request.start, request.freeze)
         self._heuristic = kind.solvers.heuristics.get(request.solver)
         self._stated = self.fixed.rules(request.solver) if self.fixed and self._heuristic else problem
+        self.unfit = "" if self._heuristic is None else self._unfit(request.start)
+        """Words on a start that a heuristic is not given, because it breaks a limit."""
         self._inside = SubSolvers()
         self._backend: Backend | None = None
         self._own_versions: dict[str, str] = {}
+
+    def _unfit(self, start: PlanT | None) -> str:
+        """Words on a start that breaks limits: a search that mends one ends up behind one that began without."""
+        broken = () if start is None else self._kind.verification.verify(self._request.problem, start).violations
+        return f"the start breaks {broken[0].name}, so the search began without it" if broken else ""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -110,7 +117,7 @@ class _Run(Generic[PlanT]):
     @cached_property
     def begin(self) -> PlanT | None:
         """The plan to begin with: the caller's; the present state, for a backend that is given none."""
-        start = self._request.start
+        start = None if self.unfit else self._request.start
         if self.fixed is not None and self._backend is None:
             start = self.fixed.plan
         if self._backend is not None and start is None:

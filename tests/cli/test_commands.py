@@ -231,6 +231,16 @@ def test_verify_knows_a_plan_for_another_instance(call: Call, instance: Path, tm
     assert error.startswith("this plan was made for another instance")
 
 
+def test_a_wrong_figure_is_no_broken_limit(call: Call, instance: Path, tmp_path: Path) -> None:
+    call("solve", instance, "--out", tmp_path / "plan")
+    toml = tmp_path / "plan" / "plan.toml"
+    toml.write_text(toml.read_text().replace("objective = ", "objective = 7.5 # ", 1))
+    ended = call("verify", instance, tmp_path / "plan")
+    assert ended.code == 5
+    assert "WRONG FIGURES  1 figure of plan.toml is not the verifier's" in ended.out
+    assert "VIOLATIONS" not in ended.out
+
+
 def test_verify_refuses_figures_that_are_none(call: Call, instance: Path, tmp_path: Path) -> None:
     call("solve", instance, "--out", tmp_path / "plan")
     toml = tmp_path / "plan" / "plan.toml"

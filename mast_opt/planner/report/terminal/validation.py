@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mast_opt.core.verdict import Verdict, Violation
-from mast_opt.core.wording import plain
+from mast_opt.core.wording import counted, plain
 from mast_opt.planner.io import Reading
 from mast_opt.planner.report.terminal.sections import print_words, show_table
 from mast_opt.problems.kind.problem import Problem
@@ -61,7 +61,13 @@ def show_verdict(
     if not found:
         console.print(Text.assemble(("VERIFIED", "bold green"), f"  every limit holds{right}"))
     else:
-        console.print(Text.assemble(("VIOLATIONS", "bold red"), f"  {len(found):,} found"))
+        wrong = (
+            f"{counted(len(claims), 'figure')} of plan.toml {'is' if len(claims) == 1 else 'are'} not the verifier's"
+        )
+        if verdict.violations:
+            wrong = f"{len(verdict.violations):,} found{f'; {wrong}' if claims else ''}"
+        name = "VIOLATIONS" if verdict.violations else "WRONG FIGURES"
+        console.print(Text.assemble((name, "bold red"), f"  {wrong}"))
         shown = found if full or len(found) <= LISTED + 1 else found[:LISTED]
         rows = [(one.name, plain(one.amount), plain(one.limit), one.unit) for one in shown]
         show_table(console, "", ("constraint", "off by", "limit", "unit"), rows, ("constraint", "unit"))

@@ -281,8 +281,10 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
 
 
 def loss_keys(lost: Loss) -> Record:
-    """Keys of what a scenario destroys: ``lost_datasets``, ``lost_tb``, and ``lost_workloads`` or ``lost_jobs``."""
-    return {"lost_datasets": list(lost.datasets), "lost_tb": lost.tb, f"lost_{lost.noun}s": list(lost.work)}
+    """Keys of what a scenario destroys: ``lost_datasets``, ``lost_tb``, ``lost_workloads`` or ``lost_jobs``, and
+    ``fewer_copies``."""
+    gone = {"lost_datasets": list(lost.datasets), "lost_tb": lost.tb, f"lost_{lost.noun}s": list(lost.work)}
+    return {**gone, "fewer_copies": list(lost.fewer_copies)}
 
 
 def _comparable(one: Outcome[Any], verdict: Verdict) -> float:

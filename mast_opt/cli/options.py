@@ -52,8 +52,7 @@ Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an 
 Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")]
 Full = Annotated[bool, flag("Show every row of long tables.")]
 WorkersOption = Annotated[
-    str,
-    Parameter(help="Where solves at the same time run: threads, processes of their own, or ray."),
+    str, Parameter(help="Where solves at the same time run: threads, processes of their own, or ray.")
 ]
 RayOption = Annotated[
     str | None,
@@ -64,8 +63,7 @@ BlockWorkersOption = Annotated[
     Parameter(help="Divide the instance into blocks, one for each of --threads processes: processes. Or ray."),
 ]
 BlockRayOption = Annotated[
-    str | None,
-    Parameter(help="Divide the instance into blocks, solved on the Ray cluster at this address (auto)."),
+    str | None, Parameter(help="Divide the instance into blocks, solved on the Ray cluster at this address (auto).")
 ]
 Force = Annotated[bool, flag("Overwrite an existing output of the same type.")]
 Strict = Annotated[bool, flag("Treat warnings about the input as errors (exit code 2).")]

@@ -75,6 +75,17 @@ def test_lost_data_and_work_are_those_of_brute_force(problem: DataPlacement, dat
     assert instance.workloads.forbidden[np.isin(problem.workloads.labels, loss.work)].all()
 
 
+def test_a_second_copy_that_is_lost_need_not_be_made_again() -> None:
+    """The plan has two copies of images, in a and b; c has no room for another."""
+    tight = FREE.with_columns({"datasets.copies_min": np.where(np.arange(3) == IMAGES, 2, 1)})
+    place = np.zeros((3, 3), np.bool_)
+    place[:, A] = place[IMAGES, B] = True
+    instance, loss = settled(tight, replace(PLAN, place=place), lose_regions=["b"])
+    assert instance.datasets.copies_min.tolist() == [1, 1, 1]
+    assert (loss.datasets, loss.fewer_copies) == ((), (tight.datasets.labels[IMAGES],))
+    assert settled(tight, replace(PLAN, place=place), lose_regions=["c"])[1].fewer_copies == ()
+
+
 @pytest.mark.parametrize(
     ("held", "lost"),
     [

@@ -40,8 +40,7 @@ def command(
     within: Annotated[int | None, at_least(0, "Only what can be used after so many days.")] = None,
     plan: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
     periods: Annotated[
-        Path | None,
-        Parameter(help="A file of periods, as of 'mast-opt periods': what to order when for all of them."),
+        Path | None, Parameter(help="A file of periods, as of 'mast-opt periods': what to order when for all of them.")
     ] = None,
     solver: Annotated[
         str, Parameter(help="A MIP solver, or a heuristic of the kind for large instances.")

@@ -44,8 +44,7 @@ def command(
     until: Annotated[float | None, at_least(0, "Second of the trace to stop at.")] = None,
     load: Annotated[str, Parameter(help="How many times as fast jobs come as in the trace; several: a sweep.")] = "1",
     seed: Annotated[
-        str,
-        Parameter(help="0: jobs come as in the trace; others: in another order. 1..10 or 1,2: a sweep."),
+        str, Parameter(help="0: jobs come as in the trace; others: in another order. 1..10 or 1,2: a sweep.")
     ] = "0",
     ray: Annotated[str | None, Parameter(help="Spread a sweep over the Ray cluster at this address (auto).")] = None,
     processes: Annotated[

@@ -70,12 +70,7 @@ class Explanation(Summarised):
         return Summary("Explanation", facts, ("", ""), tuple(rows))
 
 
-@checked(
-    keywords_of(TimeLimits, threads=1),
-    names=texts,
-    prices=optional(mapping_of(a_price)),
-    alternatives=a_whole(0),
-)
+@checked(keywords_of(TimeLimits, threads=1), names=texts, prices=optional(mapping_of(a_price)), alternatives=a_whole(0))
 def explain(
     problem: Problem[PlanT],
     plan: PlanT | None = None,

@@ -80,12 +80,7 @@ class Marginals(Summarised):
         return Summary("Marginals", facts, ("resource", "place", "unit", "value of one more unit"), rows)
 
 
-@checked(
-    keywords_of(SolveLimits, gap=DEFAULT_GAP, threads=1),
-    integers=a_text,
-    units=a_whole(1),
-    resources=texts,
-)
+@checked(keywords_of(SolveLimits, gap=DEFAULT_GAP, threads=1), integers=a_text, units=a_whole(1), resources=texts)
 def marginal_values(
     problem: Problem[PlanT],
     plan: PlanT | None = None,

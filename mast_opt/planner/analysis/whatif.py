@@ -96,11 +96,7 @@ class WhatIf(Summarised, Generic[PlanT]):
 
 
 @checked(
-    keywords_of(SolveLimits),
-    scenarios=each(a(Scenario)),
-    robust=optional(a_text),
-    workers=a_text,
-    ray=optional(a_text),
+    keywords_of(SolveLimits), scenarios=each(a(Scenario)), robust=optional(a_text), workers=a_text, ray=optional(a_text)
 )
 def whatif(
     problem: Problem[PlanT],

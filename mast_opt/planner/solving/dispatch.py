@@ -5,16 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Unpack
 
-from mast_opt.core.arguments import (
-    a_finite,
-    a_text,
-    anything,
-    checked,
-    mapping_of,
-    option_values,
-    optional,
-    texts,
-)
+from mast_opt.core.arguments import a_finite, a_text, anything, checked, mapping_of, option_values, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveControl, keywords_of, params_of
 from mast_opt.core.solve_result import SolveParams

@@ -191,10 +191,7 @@ class _Compiler:
                 if ours():
                     outer._at_kernel(event.data["dispatcher"])
 
-        with (
-            event.install_listener("numba:compile", Kernels()),
-            event.install_listener("numba:run_pass", Steps()),
-        ):
+        with event.install_listener("numba:compile", Kernels()), event.install_listener("numba:run_pass", Steps()):
             yield
 
 

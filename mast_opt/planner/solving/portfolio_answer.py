@@ -59,10 +59,7 @@ def refuses(error: BaseException | None) -> bool:
 
 
 def together(
-    ended: Outcomes,
-    strategy: Portfolio,
-    params: AutoParams,
-    near: Callable[[float | None, float | None], bool],
+    ended: Outcomes, strategy: Portfolio, params: AutoParams, near: Callable[[float | None, float | None], bool]
 ) -> Solution[Any]:
     """The portfolio's best plan with the tightest bound, and who found them.
 

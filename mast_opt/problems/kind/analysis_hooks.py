@@ -257,6 +257,8 @@ class Loss:
     """The workloads or jobs that read any of them."""
     noun: str = "workload"
     """Noun for the items of ``work``: ``workload`` or ``job``."""
+    fewer_copies: tuple[str, ...] = ()
+    """Datasets that are left with fewer copies than they must have otherwise."""
     unavoidable: Mapping[str, float] = field(default_factory=dict, compare=False)
     """Term → what that work alone costs of it, whatever the plan."""
 

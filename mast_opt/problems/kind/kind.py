@@ -50,12 +50,7 @@ class Kind(Generic[ProblemT, PlanT]):
     """Goals that a planner names instead of weights."""
 
     def formulate(
-        self,
-        problem: ProblemT,
-        name: str = "base",
-        *,
-        to_solve: bool = True,
-        heuristics_too: bool = True,
+        self, problem: ProblemT, name: str = "base", *, to_solve: bool = True, heuristics_too: bool = True
     ) -> Formulation[PlanT]:
         """One of the formulations of a problem, unless ``check_memory`` refuses it; the arguments are explained there.
 

@@ -54,8 +54,8 @@ def test_what_doing_nothing_costs() -> None:
     assert plan is not None
     nothing = answers(problem, plan)[0]
     assert nothing.value == "2 GPUs missing"
-    words = "Most of them a100 in home; 1 limit broken, such as residency[train,logs,home]; 1.0 TB a day read from other regions; "
-    assert nothing.detail == f"{words}29,200 USD a month for what fits."
+    broken = "1 limit broken, such as residency[train,logs,home]; 1.0 TB a day read from other regions"
+    assert nothing.detail == f"Most of them a100 in home; {broken}; 29,200 USD a month for what fits."
     cost = next(one for one in answers(problem, plan) if one.topic == "Cost")
     assert cost.value == "29,200 → 0 USD"
     assert cost.detail.endswith("those that work lacks would cost 5,840 → 0 USD more.")

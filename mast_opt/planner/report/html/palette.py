@@ -41,10 +41,7 @@ DARK: Mapping[str, str] = {
 }
 
 SERIES = 6
-_STEPS = {
-    Scale.RATIO: (0.5, 0.75, 0.95, 1.0, 1.1, 1.3),
-    Scale.FILL: (0.5, 0.7, 0.85, 0.95, 0.99, 1.0),
-}
+_STEPS = {Scale.RATIO: (0.5, 0.75, 0.95, 1.0, 1.1, 1.3), Scale.FILL: (0.5, 0.7, 0.85, 0.95, 0.99, 1.0)}
 """Upper ends of the first six colours of heat; the seventh is above them."""
 
 

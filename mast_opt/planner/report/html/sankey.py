@@ -135,11 +135,7 @@ def _layers(points: list[Spec], nodes: list[Spec], width: int, height: int) -> S
                 "color": color("ink"),
                 "aria": False,
             },
-            "encoding": {
-                "x": at("label", width),
-                "y": at("middle", height, flipped=True),
-                "text": {"field": "name"},
-            },
+            "encoding": {"x": at("label", width), "y": at("middle", height, flipped=True), "text": {"field": "name"}},
         }
         for side, align in (("from", "right"), ("to", "left"))
     ]

@@ -95,11 +95,7 @@ def bars(chart: Bars, width: int) -> Spec:
     if not share and all(float(row["value"]).is_integer() for row in rows):
         ticks = min(ticks, int(end))  # no half jobs
     along["axis"] = {"format": "%" if chart.scale is Scale.FILL else ",~r", "tickCount": ticks}
-    encoding = {
-        "x": along,
-        "y": _names("category", categories, width),
-        "yOffset": {"field": "series", "sort": names},
-    }
+    encoding = {"x": along, "y": _names("category", categories, width), "yOffset": {"field": "series", "sort": names}}
     number: Spec = {"type": "text", "align": "left", "dx": 4, "fontSize": 10, "aria": False}
     halo = {**number, "stroke": color("card"), "strokeWidth": 3, "strokeJoin": "round"}
     labels = {"text": {"field": "text"}}

@@ -155,6 +155,10 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
 
 def _show_losses(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
     """A row for every scenario that destroys data, and the names of what is lost."""
+    for one in outcomes:
+        if one.lost is not None and one.lost.fewer_copies:
+            few = counted(len(one.lost.fewer_copies), "dataset")
+            print_words(console, f"{one.name}: {few} may do with the copies that are left, fewer than copies_min.")
     losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
     if not losses:
         return

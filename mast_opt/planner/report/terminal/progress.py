@@ -27,12 +27,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        console: Console,
-        title: str,
-        time_limit_s: float | None = None,
-        elapsed_s: float = 0.0,
-        waiting: str = "",
+        self, console: Console, title: str, time_limit_s: float | None = None, elapsed_s: float = 0.0, waiting: str = ""
     ) -> None:
         self._title = title
         self._waiting = waiting

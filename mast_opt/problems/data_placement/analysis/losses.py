@@ -19,9 +19,10 @@ def settle_loss(
 ) -> tuple[DataPlacement, Loss]:
     """The scenario without the data that its lost regions take with them, and that loss.
 
-    The replicas that are left are those of the plan where one is given: the regions are lost after it is carried out.
-    Otherwise they are today's. A lost dataset is stored nowhere, no pin brings it back, and work that reads it runs
-    nowhere. The current runs are also those of the plan where one is given, so that moved work is counted from it.
+    The replicas that are left are those of the plan where one is given: the regions are lost after it is carried
+    out. Otherwise they are today's. A dataset needs no more copies than are left of it. A lost dataset is stored
+    nowhere, no pin brings it back, and work that reads it runs nowhere. The current runs are also those of the plan
+    where one is given, so that moved work is counted from it.
 
     Args:
         problem: the instance before the scenario.
@@ -35,18 +36,21 @@ def settle_loss(
     away[positions("lose_regions", "region", problem.regions.labels, changes["lose_regions"])] = True
     replicas = problem.datasets.stored if plan is None else plan.place
     lost = lost_datasets(problem, scenario.closed, replicas, away)
-    readers = readers_of(problem, lost)
+    readers, left = readers_of(problem, lost), np.sum(replicas & ~away, axis=1)
+    copies_min = np.where(lost, 0, np.minimum(scenario.datasets.copies_min, np.maximum(left, 1)))
+    fewer = np.flatnonzero(~lost & (copies_min < scenario.datasets.copies_min))
     settled = scenario.with_columns(
         {
             "datasets.stored": replicas & ~away & ~lost[:, None],
             "datasets.pinned": scenario.datasets.pinned & ~lost[:, None],
             "datasets.forbidden": scenario.datasets.forbidden | lost[:, None],
-            "datasets.copies_min": np.where(lost, 0, scenario.datasets.copies_min),
+            "datasets.copies_min": copies_min,
             "workloads.forbidden": scenario.workloads.forbidden | readers[:, None],
         }
     )
     settled = settled if plan is None else replace(settled, current_runs=plan.running())
-    return settled, replace(loss_of(problem, lost), unavoidable=_unavoidable(settled, readers))
+    loss = replace(loss_of(problem, lost), fewer_copies=tuple(problem.datasets.labels[i] for i in fewer))
+    return settled, replace(loss, unavoidable=_unavoidable(settled, readers))
 
 
 def _unavoidable(p: DataPlacement, readers: Bools) -> dict[str, float]:

@@ -21,12 +21,9 @@ class AutoParams(Params):
     """Parameters of ``auto``: who solves, and when the heuristic joins."""
 
     exact: str = parameter(EXACT, "The exact solver.", "It is installed with mast-opt and takes every kind.")
-    most_columns: int = parameter(
-        1_000_000,
-        "Programs of more columns are left to the heuristic.",
-        "Set by hand, so that an exact solver does not fill the memory for a first relaxation; not measured.",
-        low=0,
-    )
+    most_columns: ClassVar[int] = 1_000_000
+    """Programs of more columns are left to the heuristic. Set by hand, so that an exact solver does not fill the memory
+    for a first relaxation; not measured."""
     alone_columns: int = parameter(
         5_000,
         "Programs of up to so many columns get a head start before the heuristic joins.",

@@ -119,13 +119,14 @@ class _FewNodes(MultilevelParams):
 
     coarsest = (0.1,)
     largest = 10.0
+    cycles = 2
 
 
 def _partition(tools: SearchContext) -> None:
     """Rehearse the multilevel start of tetris."""
     _, a = _sample()
     watch = SearchMonitor(StoppingCriteria(iterations=1))
-    multilevel_state(a, first_state(a, False, 1), False, TimeBudget(watch, 1.0), tools.rng, _FewNodes(cycles=2))
+    multilevel_state(a, first_state(a, False, 1), False, TimeBudget(watch, 1.0), tools.rng, _FewNodes())
 
 
 def _divide(tools: SearchContext) -> None:

@@ -99,12 +99,9 @@ class ExhaustiveParams(Params):
         "Without them the gap on real batches is 2.6% instead of 0.1% (docs/heuristics/exhaustive.md).",
         low=0,
     )
-    chain_depth: int = parameter(
-        10,
-        "How often a chain goes on from a job that was pushed out to others that it pushes out in turn.",
-        "With 4, the gap on real batches is 1.1% instead of 0.1%; 16 takes longer for as much.",
-        low=0,
-    )
+    chain_depth: ClassVar[int] = 10
+    """Times that a chain goes on from a job that was pushed out to others that it pushes out in turn. With 4, the gap
+    on real batches is 1.1% instead of 0.1%; 16 takes longer for as much."""
 
 
 @dataclass(frozen=True)

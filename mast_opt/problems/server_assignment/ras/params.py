@@ -150,13 +150,9 @@ class RasParams(Params):
         "Up to there a simplex takes seconds.",
         low=0,
     )
-    lp_share: float = parameter(
-        0.4,
-        "Most of the remaining time for the prices of the linear relaxation, and of what is left then for its plan.",
-        "About a third of the time stays for the search.",
-        above=0,
-        high=1,
-    )
+    lp_share: ClassVar[float] = 0.4
+    """Most of the remaining time for the prices of the linear relaxation, and of what is left then for its plan. About
+    a third of the time stays for the search."""
     lp_dual_gap: ClassVar[float] = 1e-6
     """Relative gap at which a linear program for prices counts as solved. Where capacity lacks, prices are needed to
     several digits."""
@@ -183,7 +179,8 @@ class RasParams(Params):
         "Set by hand.",
         low=0,
     )
-    sub_mip_pairs: int = parameter(800, "Pairs in a sub-MIP, about.", "Set by hand.", low=1)
+    sub_mip_pairs: ClassVar[int] = 800
+    """Pairs in a sub-MIP, about. Set by hand."""
     sub_mip_most_pairs: int = parameter(
         400_000,
         "Most pairs of an instance with sub-MIPs, for which the whole program has to be built.",

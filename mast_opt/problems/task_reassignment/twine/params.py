@@ -92,19 +92,12 @@ class OperatorParams(Params):
 class CoolingParams(Params):
     """Temperatures of a cooling, and which processes move at which."""
 
-    first_temperature: float = parameter(
-        1 / 6,
-        "First temperature, over the largest cost that a process alone can cause.",
-        "Set by hand: the largest processes still move freely.",
-        above=0,
-    )
-    last_temperature: float = parameter(
-        1e-6,
-        "Last temperature over the first; lower where a process costs little in the best assignment.",
-        "Below, nothing changes on the instances of the challenge.",
-        above=0,
-        high=0.5,
-    )
+    first_temperature: ClassVar[float] = 1 / 6
+    """First temperature, over the largest cost that a process alone can cause. Set by hand: the largest processes still
+    move freely."""
+    last_temperature: ClassVar[float] = 1e-6
+    """Last temperature over the first; lower where a process costs little in the best assignment. Below, nothing
+    changes on the instances of the challenge."""
     finest_share: ClassVar[float] = 0.01
     """The last temperature is at most this share of what a process costs on average in the best assignment. Where
     almost nothing is left but the moves themselves, each of them counts."""
@@ -161,12 +154,9 @@ class PriceParams(Params):
         "None of three coolings of a2_5 was lost so.",
         low=1,
     )
-    away: float = parameter(
-        3.0,
-        "Price of a process that is not on today's machine, in temperatures, where machines hold 80 processes or more.",
-        "There a few large processes are enough to level everything, and the others had better stay.",
-        low=0,
-    )
+    away: ClassVar[float] = 3.0
+    """Price of a process that is not on today's machine, in temperatures, where machines hold 80 processes or more.
+    There a few large processes are enough to level everything, and the others had better stay."""
     away_processes: ClassVar[int] = 80
     """Processes for each machine from which on `away` applies. On b_5, with 400, and on containers a price made plans
     cheaper."""
@@ -260,12 +250,9 @@ class TwineParams(Params):
     """Hottest power at which a cooling close to today's assignment begins. Half-way down, about."""
     near_high: ClassVar[float] = 0.6
     """Coldest power at which it begins. Half-way down, about."""
-    near_away: float = parameter(
-        6.0,
-        "Price of a process that is not on today's machine in such a cooling, in temperatures.",
-        "On a1_3 gaps were 0.0001% with 6, 0.0002% with 3 and 0.0027% without.",
-        low=0,
-    )
+    near_away: ClassVar[float] = 6.0
+    """Price of a process that is not on today's machine in such a cooling, in temperatures. On a1_3 gaps were 0.0001%
+    with 6, 0.0002% with 3 and 0.0027% without."""
     many_processes: int = parameter(
         3_000,
         "Processes from which on the schedule `many` holds, otherwise `few`.",

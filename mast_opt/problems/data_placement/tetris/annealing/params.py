@@ -13,12 +13,10 @@ from mast_opt.problems.search.params import Params, parameter
 class CoolingParams(Params):
     """Temperatures of the annealing."""
 
-    hot: float = parameter(
-        1.0, "First temperature.", "Set by hand: a workload's mean cost is what a move may cost.", above=0
-    )
-    cold: float = parameter(
-        0.0024, "Last temperature but 0.", "Half and twice of it end within the noise at 20,000 × 30,000 × 20.", above=0
-    )
+    hot: ClassVar[float] = 1.0
+    """First temperature. Set by hand: a workload's mean cost is what a move may cost."""
+    cold: ClassVar[float] = 0.0024
+    """Last temperature but 0. Half and twice of it end within the noise at 20,000 × 30,000 × 20."""
     no_remote_reads: ClassVar[float] = 4.0
     """Factor of the first temperature where remote reads are forbidden. Work moves only with its data there, and most
     changes cost far more than the mean."""
@@ -144,9 +142,8 @@ class MultistartParams(Params):
     choice: ClassVar[float] = 0.3
     """Temperature at which one packing of a beam is drawn, in mean costs of a workload. The cheapest packing is rarely
     the best start."""
-    changes: int = parameter(
-        1_500, "Changes per workload of a cooling.", "With 500 to 4,000, a second ends within the noise.", low=1
-    )
+    changes: ClassVar[int] = 1_500
+    """Changes per workload of a cooling. With 500 to 4,000, a second ends within the noise."""
     least_changes: ClassVar[int] = 750
     """Least changes of the last cooling."""
     longer_from_workloads: ClassVar[int] = 100

@@ -22,9 +22,8 @@ class GibbsParams(Params):
         "Larger gangs stay where they are at prices.",
         low=0,
     )
-    share: float = parameter(
-        0.8, "Share of the search that is sweeps.", "With 25 or 50 s of a minute, plans end alike.", above=0, high=1
-    )
+    share: ClassVar[float] = 0.8
+    """Share of the search that is sweeps. With 25 or 50 s of a minute, plans end alike."""
     gang_discount: ClassVar[float] = 20.0
     """Discount of that share the more of a region's GPUs a gang takes. Balancing large gangs is left to the
     annealing."""
@@ -36,9 +35,8 @@ class GibbsParams(Params):
     hot: float = parameter(
         0.15, "First temperature of the sweeps.", "Plans with 0.05 to 0.15 are within 0.6%.", above=0
     )
-    cold: float = parameter(
-        0.005, "Last temperature of the sweeps.", "Plans with 0.002 to 0.01 are within 0.6%.", above=0
-    )
+    cold: ClassVar[float] = 0.005
+    """Last temperature of the sweeps. Plans with 0.002 to 0.01 are within 0.6%."""
     stiffness: ClassVar[float] = 20.0
     """Rise of the price of a region's GPUs at first, in times their usual price, with demand higher by its supply. With
     30 times as much, 200,000 × 200,000 × 30 ends 1.5% higher."""

@@ -46,18 +46,11 @@ class TreeCutParams(Params):
     few_cells: int = parameter(
         20_000, "Read cells up to which there are always tree cuts.", "They lift the bound by 1% to 2% there.", low=0
     )
-    most_cells: int = parameter(
-        500_000,
-        "Read cells up to which there are tree cuts at all.",
-        "More would take gigabytes, and get nowhere.",
-        low=0,
-    )
-    seconds_per_cell: float = parameter(
-        5e-4,
-        "Seconds of search for each read cell from which on there are tree cuts.",
-        "They prove more then than they cost the plan.",
-        low=0,
-    )
+    most_cells: ClassVar[int] = 500_000
+    """Read cells up to which there are tree cuts at all. More would take gigabytes, and get nowhere."""
+    seconds_per_cell: ClassVar[float] = 5e-4
+    """Seconds of search for each read cell from which on there are tree cuts. They prove more then than they cost the
+    plan."""
     round_interval: ClassVar[int] = 4
     """Rounds, with a single thread, of which one has a slice for tree cuts. The plan has the others."""
     wait_after: ClassVar[int] = 600

@@ -17,12 +17,9 @@ class MultilevelParams(Params):
         low=0,
         high=0.95,
     )
-    most_cells: int = parameter(
-        2_000_000,
-        "Most read cells of an instance with such a start.",
-        "One cycle, which is not interrupted, takes a second or two there.",
-        low=0,
-    )
+    most_cells: ClassVar[int] = 2_000_000
+    """Most read cells of an instance with such a start. One cycle, which is not interrupted, takes a second or two
+    there."""
     coarsest: ClassVar[tuple[float, ...]] = (5.0, 60.0)
     """Range in which the nodes of the coarsest graph are drawn, in regions, evenly by order of magnitude. Where
     clusters are clear, few large nodes are best; elsewhere many."""
@@ -45,8 +42,7 @@ class MultilevelParams(Params):
     """Partitions that are kept to be combined."""
     stall: ClassVar[int] = 400
     """Cycles without a better partition after which the search ends."""
-    cycles: int = parameter(
-        30, "Most cycles where rounds are counted or there is no time limit.", "Set by hand.", low=1
-    )
+    cycles: ClassVar[int] = 30
+    """Most cycles where rounds are counted or there is no time limit. Set by hand."""
     warm: ClassVar[float] = 0.01
     """First temperature of the annealing that follows. It should improve the start, not dissolve it."""

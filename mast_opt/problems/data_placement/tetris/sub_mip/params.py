@@ -28,21 +28,15 @@ class NeighbourhoodParams(Params):
         "Beyond, more annealing is better.",
         low=0,
     )
-    whole_cells: int = parameter(
-        600,
-        "Most read cells with which a program of whole decisions without remote reads is solved as a whole.",
-        "CP-SAT ends 6% below the annealing at 60 × 60 × 8, and up to 9% above at 100 × 100 × 10.",
-        low=0,
-    )
+    whole_cells: ClassVar[int] = 600
+    """Most read cells with which a program of whole decisions without remote reads is solved as a whole. CP-SAT ends 6%
+    below the annealing at 60 × 60 × 8, and up to 9% above at 100 × 100 × 10."""
     whole_cells_later: ClassVar[int] = 2_500
     """Most read cells, likewise, for a later term, where remote reads have a price. Caps on earlier terms leave little
     freedom."""
-    link_surcharge: float = parameter(
-        20.0,
-        "Times that remote reads and copies are priced while links are taken for wide.",
-        "So that few are left to fit in: with 5, cloud-links ends 3% higher, with 50, 1.5%.",
-        above=0,
-    )
+    link_surcharge: ClassVar[float] = 20.0
+    """Times that remote reads and copies are priced while links are taken for wide. So that few are left to fit in:
+    with 5, cloud-links ends 3% higher, with 50, 1.5%."""
     search_share_links: ClassVar[float] = 0.3
     """Share of the time that is annealed before, where links are limited. With 0.1 most plans are as good, but some
     instances have none."""
@@ -99,12 +93,8 @@ class NeighbourhoodParams(Params):
 class WorkloadsOnlyParams(Params):
     """The sub-MIP of all work with replicas held, where no term depends on data."""
 
-    option_cells: int = parameter(
-        20_000,
-        "Most option cells with which it beats more annealing.",
-        "At 2,000 × 3,000 × 20, with 67,880, it does not.",
-        low=0,
-    )
+    option_cells: ClassVar[int] = 20_000
+    """Most option cells with which it beats more annealing. At 2,000 × 3,000 × 20, with 67,880, it does not."""
     least_search: ClassVar[float] = 0.1
     """Least share of the time that is annealed before. A tenth to a fiftieth end alike."""
     most_search: ClassVar[float] = 0.6
@@ -139,9 +129,8 @@ class CompletionParams(Params):
     )
     least_s: ClassVar[float] = 1.0
     """Least seconds for it. A plan without sources is none."""
-    nodes: int = parameter(
-        300, "Most nodes where rounds are counted.", "So that the answer does not depend on the machine.", low=1
-    )
+    nodes: ClassVar[int] = 300
+    """Most nodes where rounds are counted. So that the answer does not depend on the machine."""
     counted_cells: ClassVar[int] = 20_000
     """Most read cells with which a plan is looked for where rounds are counted and the search found none. On more it
     takes too long."""

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.gavel_habits import completion_times
+from benchmarks.gavel_jobs import gavel_jobs
 from mast_opt.live.policies.round_params import RoundParams
-from mast_opt.live.simulation.gavel_habits import completion_times
-from mast_opt.live.simulation.traces.gavel import gavel_jobs
 from mast_opt.live.simulation.traces.trace import read_trace, trace_from_tables
 
 SPEEDS = Path(__file__).parents[1] / "instances" / "traces" / "gavel-single-gpu"

@@ -17,10 +17,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.headline_runs import calibrated, run_variant
+from benchmarks.headline_structure import OrganisationParams
+from benchmarks.headline_variants import VARIANTS
 from mast_opt.core.errors import UsageError
-from mast_opt.live.simulation.experiments import calibrated, run_variant
-from mast_opt.live.simulation.headline_variants import VARIANTS
-from mast_opt.live.simulation.organisation.structure import OrganisationParams
 
 SMALL = {"days": 9, "gpus": 400, "regions": 5, "datasets": 300, "median_hours": 6.0, "largest_gpus": 16}
 SMALL_WARM_UP_DAYS = 6.0

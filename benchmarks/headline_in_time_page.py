@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.headline_in_time import read
+from benchmarks.headline_runs import WORST_BEFORE
+from benchmarks.headline_variants import AFTER, VARIANTS
 from benchmarks.study_pages import results_and_docs, save, with_tables
-from mast_opt.live.simulation.experiments import WORST_BEFORE
-from mast_opt.live.simulation.headline_variants import AFTER, VARIANTS
 
 Figures = Mapping[str, float | None]
 Runs = Mapping[str, Mapping[int, Figures]]

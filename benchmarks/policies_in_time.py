@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.mixed_trace import mixed_tables
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.simulation.run import ENGINE_POLICIES, run_trace
-from mast_opt.live.simulation.traces.mixed import mixed_tables
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace, trace_from_tables
 
 SPEEDS = Path(__file__).parents[1] / "instances" / "traces" / "gavel-minimize-makespan"

@@ -23,7 +23,7 @@ from benchmarks.headline_in_time_page import (
     table,
     written,
 )
-from mast_opt.live.simulation.headline_variants import VARIANTS
+from benchmarks.headline_variants import VARIANTS
 
 ROOT = Path(__file__).parents[2]
 FIGURES = dict.fromkeys((column.figure for column in COLUMNS), 1.0) | {"urgent_starved": 0.0}

@@ -62,6 +62,6 @@ def test_the_amount_of_a_quota_is_read_by_few() -> None:
     }
     kueue = {"live/hosts/kueue/admission.py", "live/hosts/kueue/places.py"}
     shown = {FLEET + "snapshot_format.py", "live/service/views.py", "live/loop/snapshot.py"}
-    others = {"problems/data_placement/generate/standard.py", "live/simulation/organisation/trace.py"}
+    others = {"problems/data_placement/generate/standard.py"}
     """Types of GPUs and sizes of jobs, not quotas."""
     assert readers - others == {"core/ledger.py", "core/quotas.py", "core/quota_tree.py"} | kueue | shown

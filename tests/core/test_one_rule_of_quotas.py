@@ -15,8 +15,7 @@ AMOUNTS = {
     "live/loop/snapshot.py": "the credit of a tenant is what it left unused",
     "live/service/views.py": "shows them",
     "problems/job_placement/live_fleet/snapshot_format.py": "writes them",
-    "live/simulation/organisation/trace.py": "another thing of that name: the GPU type of a workload",
-    "problems/data_placement/generate/standard.py": "the same",
+    "problems/data_placement/generate/standard.py": "another thing of that name: the GPU type of a workload",
 }
 """Files that read the amount of a quota, and why; none compares it with what jobs hold."""
 ASKED = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.live.simulation.organisation import structure as st
+from benchmarks import headline_structure as st
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, trace_tables
 from mast_opt.live.simulation.traces.trace import JobTrace, trace_from_tables
 from mast_opt.problems.data_placement.generate import distributions as draws

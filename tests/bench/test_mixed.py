@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.mixed_trace import mixed_tables
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.history import history
@@ -16,7 +17,6 @@ from mast_opt.live.loop.place_metrics import place_metrics
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.policies.share_rules import PACKING
 from mast_opt.live.simulation.run import ENGINE_POLICIES, SimulatedRun, run_trace
-from mast_opt.live.simulation.traces.mixed import mixed_tables
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace, trace_from_tables
 
 GAVEL = Path(__file__).parents[2] / "instances" / "traces" / "gavel-minimize-makespan"

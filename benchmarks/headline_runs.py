@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.headline_structure import GPUS_PER_SERVER, OrganisationParams
+from benchmarks.headline_trace import organisation_trace
+from benchmarks.headline_variants import BEFORE, DEFAULTS, Variant
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.events import CopyAsked
 from mast_opt.live.loop.metrics import STARVED_MS, metrics
 from mast_opt.live.loop.place_metrics import place_metrics
 from mast_opt.live.loop.worst_ratio import Mask, worst_ratio
-from mast_opt.live.simulation.headline_variants import BEFORE, DEFAULTS, Variant
-from mast_opt.live.simulation.organisation.structure import GPUS_PER_SERVER, OrganisationParams
-from mast_opt.live.simulation.organisation.trace import organisation_trace
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.traces.surroundings import Happening
 from mast_opt.live.simulation.traces.trace import JobTrace

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gavel_habits import replay_gavel
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.job_log import job_log
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.policies.round_params import RoundParams
-from mast_opt.live.simulation.gavel_habits import replay_gavel
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 
 TRACES = Path(__file__).parents[2] / "instances" / "traces"

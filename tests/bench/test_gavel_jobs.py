@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gavel_jobs import MODELS, drawn_jobs, gavel_jobs
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.speeds import Speeds
-from mast_opt.live.simulation.traces.gavel import MODELS, drawn_jobs, gavel_jobs
 from mast_opt.live.simulation.traces.trace import read_trace, write_trace
 
-COMMITTED = Path(__file__).parents[3] / "instances" / "traces" / "gavel-single-gpu"
+COMMITTED = Path(__file__).parents[2] / "instances" / "traces" / "gavel-single-gpu"
 OF_GAVEL = [
     (0, 68344.35010595087, "ResNet-18 (batch size 64)"),
     (244.5860729103015, 31016.60914593223, "Transformer (batch size 16)"),

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.headline_runs import UrgentWaits, least_ratio, urgent_waits
+from benchmarks.headline_structure import OrganisationParams
+from benchmarks.headline_trace import organisation_trace
 from mast_opt.live.loop import events as ev
-from mast_opt.live.simulation.experiments import UrgentWaits, least_ratio, urgent_waits
-from mast_opt.live.simulation.organisation.structure import OrganisationParams
-from mast_opt.live.simulation.organisation.trace import organisation_trace
 
 HOUR_MS = 3_600_000
 PARAMS = OrganisationParams(days=3, gpus=150, regions=3, datasets=100, median_hours=6.0, ramp_days=0)

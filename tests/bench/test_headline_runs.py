@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.headline_runs import calibrated, run_variant, trace_of
+from benchmarks.headline_structure import TIER_LOADS, OrganisationParams, structure
+from benchmarks.headline_trace import organisation_trace
+from benchmarks.headline_variants import BEFORE, VARIANTS
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.policies.mast import MastParams
-from mast_opt.live.simulation.experiments import calibrated, run_variant, trace_of
-from mast_opt.live.simulation.headline_variants import BEFORE, VARIANTS
-from mast_opt.live.simulation.organisation.structure import TIER_LOADS, OrganisationParams, structure
-from mast_opt.live.simulation.organisation.trace import organisation_trace
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.variants import digest_of
 

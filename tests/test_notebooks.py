@@ -29,6 +29,7 @@ def test_there_are_three() -> None:
     assert len(NAMES) == 3
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_runs(name: str) -> None:
     stored, again = (READ(FOLDER / f"{name}.ipynb", as_version=4) for _ in range(2))

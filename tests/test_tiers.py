@@ -45,6 +45,26 @@ def test_packages_of_the_second_tier_are_refused() -> None:
         ElsewhereFinder(elsewhere).find_spec("openpyxl")
 
 
+@pytest.mark.second_tier
+def test_every_test_is_of_one_tier() -> None:
+    """Of modules that the first tier cannot import, one that needs a marker as well, and one that it can."""
+    modules = ["tests/io/test_template.py", "tests/service/test_turns.py", "tests/test_tiers.py"]
+    collected = {
+        tier: {line for line in _collected(tier, *modules) if "::" in line} for tier in ("all", "first", "second")
+    }
+    assert not collected["first"] & collected["second"]
+    assert collected["first"] | collected["second"] == collected["all"]
+    assert {name.split("::")[0] for name in collected["second"]} == set(modules)
+
+
+def _collected(tier: str, *modules: str) -> list[str]:
+    """Lines that pytest prints of the tests that it collects in a tier."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "--tier", tier]
+    return subprocess.run(
+        [*command, *modules], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+
+
 def test_the_first_tier_needs_six_packages() -> None:
     assert len(SETTINGS["dependency-groups"]["test"]) <= 6
 

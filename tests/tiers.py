@@ -3,7 +3,7 @@
 The first one starts no other process and needs no package but those of the dependency group ``test``. A test is of the
 second tier if it is marked ``second_tier``, needs a program of the machine, runs on CBC or in processes, or belongs to
 a page with commands or of the service. A module that imports a package of another group is not collected in the first
-tier. Whatever is run, a test of the first tier that starts a process fails.
+tier, so all its tests are of the second. Whatever is run, a test of the first tier that starts a process fails.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ CHILDREN = {"cbc", "processes", "ray"}
 COMPILES = "kernel_compilation import help_out"
 """In the command of a process that compiles kernels for ours: on its first run, a test may start it."""
 SERVICE = "mast_opt.live.service"
+COLLECTED = "MAST_OPT_FIRST_TIER"
+"""Variable of the environment by which the workers of a run know what the first tier collects."""
 IMPORTED = {"pyyaml": "yaml"}
 """Distribution → the package that it installs, where the names differ."""
 
@@ -61,6 +63,7 @@ class Plugin:
 
     def __init__(self, tier: str) -> None:
         self.tier = tier
+        self.first = frozenset[str]() if tier != "second" else _first_tier()
         self.finder = ElsewhereFinder(packages_of("test-live", "test-full") if tier == "first" else ())
         self.running: pytest.Item | None = None
         sys.meta_path.insert(0, self.finder)
@@ -103,7 +106,8 @@ class Plugin:
             needs = {mark.args[0] for mark in item.iter_markers("needs")}
             parameters = getattr(item, "callspec", None)
             chosen = set() if parameters is None else set(map(str, parameters.params.values()))
-            if item.path in pages or needs & PROGRAMS or chosen & CHILDREN:
+            elsewhere = self.tier == "second" and item.nodeid.split("::")[0] not in self.first
+            if elsewhere or item.path in pages or needs & PROGRAMS or chosen & CHILDREN:
                 item.add_marker("second_tier")
         if self.tier != "all":
             left_out = [item for item in items if _is_second(item) == (self.tier == "first")]
@@ -112,6 +116,25 @@ class Plugin:
 
     def pytest_report_header(self) -> str:
         return TIERS[self.tier]
+
+
+def _first_tier() -> frozenset[str]:
+    """Modules and pages of which the first tier collects something: the second one has all tests of the others.
+
+    What a module imports is known once it is imported, so a process collects the first tier. The workers of a run
+    inherit its answer.
+    """
+    if COLLECTED not in os.environ:
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "--tier", "first"]
+        found = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+        if found.returncode != 0:
+            raise pytest.UsageError(
+                f"the first tier cannot be collected:\n{found.stdout[-2000:]}{found.stderr[-2000:]}"
+            )
+        os.environ[COLLECTED] = "\n".join(
+            sorted({line.split("::")[0] for line in found.stdout.splitlines() if "::" in line})
+        )
+    return frozenset(os.environ[COLLECTED].split("\n"))
 
 
 def packages_of(*groups: str) -> list[str]:

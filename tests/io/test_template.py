@@ -24,7 +24,10 @@ def test_the_examples_solve(call: Call, name: str, tmp_path: Path) -> None:
     assert record["status"] == "OPTIMAL"
     assert record["kind"] == name
     problem = mast_opt.read(path)
-    assert dict(problem.objective.weights) == {name: term.weight for name, term in kind_named(name).terms.items()}
+    defaults = {term: one.weight for term, one in kind_named(name).terms.items()}
+    priced = {"running_cost", "migration_cost"} & defaults.keys()
+    assert all(problem.objective.weights[term] > 0 for term in priced), "prices that are stated count by default"
+    assert {**problem.objective.weights, **dict.fromkeys(priced, 0.0)} == {**defaults, **dict.fromkeys(priced, 0.0)}
     assert set(kind_named(name).tables.example) == {table.name for table in kind_named(name).tables.schema.tables}
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mast_opt.core.ledger import Ranks
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
@@ -192,14 +193,16 @@ def priorities() -> dict[str, object]:
             for t in range(tenants)
         }
     )
-    running = [(f"t{t}", 0) for t in range(tenants)]
+    running = [(f"t{t}", 0, True) for t in range(tenants)]
     credit, submitted = rng.integers(-1000, 1000, size=tenants)[tenant], rng.integers(10**9, size=count)
     job, kind = np.nonzero(accepts)
     options, first_part = (job.astype(np.int64), kind.astype(np.int64)), np.arange(count)
     began = time.process_time()
     order = rank(tier, credit, submitted)
     jobs, kinds = [(f"t{t}", p) for t, p in zip(tenant.tolist(), tier.tolist())], [str(k) for k in range(types)]
-    found = standing_of(quotas, 5, running, used, jobs, order, first_part, options, asked[options], kinds)
+    found = standing_of(
+        quotas, Ranks(5, quotas=True), running, used, jobs, order, first_part, options, asked[options], kinds
+    )
     rank(found.job_level, credit, submitted)
     return {"cpu_s": time.process_time() - began, "over": int((found.job_level != tier).sum())}
 

@@ -84,6 +84,11 @@ def test_a_second_copy_that_is_lost_need_not_be_made_again() -> None:
     assert instance.datasets.copies_min.tolist() == [1, 1, 1]
     assert (loss.datasets, loss.fewer_copies) == ((), (tight.datasets.labels[IMAGES],))
     assert settled(tight, replace(PLAN, place=place), lose_regions=["c"])[1].fewer_copies == ()
+    twice = FREE.with_columns({"datasets.copies_min": np.full(3, 2)})
+    lone = settled(twice, replace(PLAN, place=place), lose_regions=["c"])
+    untouched = ~place[:, 2]
+    assert untouched.any()
+    assert (lone[0].datasets.copies_min[untouched] == 2).all(), "nothing of them is lost, and two regions are left"
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,10 @@ def settle_loss(
     """The scenario without the data that its lost regions take with them, and that loss.
 
     The replicas that are left are those of the plan where one is given: the regions are lost after it is carried
-    out. Otherwise they are today's. A dataset needs no more copies than are left of it. A lost dataset is stored
-    nowhere, no pin brings it back, and work that reads it runs nowhere. The current runs are also those of the plan
-    where one is given, so that moved work is counted from it.
+    out. Otherwise they are today's. Of what is lost in part, no more copies are needed than are left; of the rest, no
+    more than there are regions left for it. A lost dataset is stored nowhere, no pin brings it back, and work that
+    reads it runs nowhere. The current runs are also those of the plan where one is given, so that moved work is
+    counted from it.
 
     Args:
         problem: the instance before the scenario.
@@ -36,9 +37,12 @@ def settle_loss(
     away[positions("lose_regions", "region", problem.regions.labels, changes["lose_regions"])] = True
     replicas = problem.datasets.stored if plan is None else plan.place
     lost = lost_datasets(problem, scenario.closed, replicas, away)
-    readers, left = readers_of(problem, lost), np.sum(replicas & ~away, axis=1)
-    copies_min = np.where(lost, 0, np.minimum(scenario.datasets.copies_min, np.maximum(left, 1)))
-    fewer = np.flatnonzero(~lost & (copies_min < scenario.datasets.copies_min))
+    readers, taken = readers_of(problem, lost), np.any(replicas & away, axis=1)
+    asked, still = scenario.datasets.copies_min, np.sum(~scenario.closed, axis=1)
+    most = np.where(still < np.sum(~problem.closed, axis=1), still, asked)
+    most = np.where(taken, np.sum(replicas & ~away, axis=1), most)
+    copies_min = np.where(lost, 0, np.minimum(asked, np.maximum(most, 1)))
+    fewer = np.flatnonzero(~lost & (copies_min < asked))
     settled = scenario.with_columns(
         {
             "datasets.stored": replicas & ~away & ~lost[:, None],

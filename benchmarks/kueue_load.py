@@ -19,7 +19,8 @@ from typing import NamedTuple, TypedDict
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.simulation.driver import Happening, simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.problems.job_placement.live_fleet.types import Server

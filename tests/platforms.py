@@ -61,6 +61,11 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
         APISERVER is not None,
         "kube-apiserver (tests/hosts/kueue/build_apiserver.sh ~/.cache/mast-opt/kube-apiserver), etcd and openssl",
     ),
+    "kubectl": (
+        shutil.which("kubectl") is not None,
+        "kubectl, which has kustomize (Debian: apt install kubernetes-client)",
+    ),
+    "promtool": (shutil.which("promtool") is not None, "promtool (Debian: apt install prometheus)"),
     "browser": (BROWSER is not None, "a browser (Debian: apt install chromium)"),
 }
 """Name → is it here, and what it is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import yaml
 import mast_opt
 from mast_opt.cli.app import COMMANDS
 from tests.cli.conftest import Call, call
+from tests.platforms import needs
 
 __all__ = ["call"]
 DEPLOY = Path(__file__).parents[1] / "deploy"
@@ -50,8 +50,7 @@ def test_commands_have_options_that_there_are(call: Call) -> None:
                 assert f"{token} " in options
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl, which has kustomize, is no package of pip")
-@pytest.mark.second_tier
+@needs("kubectl")
 def test_kustomize_builds_the_folder_for_kubernetes() -> None:
     built = subprocess.run(["kubectl", "kustomize", KUBERNETES], check=True, capture_output=True, text=True).stdout
     found = {one["kind"]: one for one in yaml.safe_load_all(built)}
@@ -59,10 +58,7 @@ def test_kustomize_builds_the_folder_for_kubernetes() -> None:
     assert "url" not in str(found["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"])
 
 
-@pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="promtool, which comes with Prometheus, is no package of pip"
-)
-@pytest.mark.second_tier
+@needs("promtool")
 def test_prometheus_takes_the_alerts() -> None:
     subprocess.run(["promtool", "check", "rules", KUBERNETES / "alerts.yaml"], check=True, capture_output=True)
 

@@ -26,7 +26,18 @@ TIERS = {
     "second": "tests of the second tier, which start processes or need packages of test-live and test-full",
     "all": "tests of both tiers",
 }
-PROGRAMS = {"/dev/full", "LibreOffice", "PostgreSQL", "browser", "file size limits", "kube-apiserver", "ray", "setpriv"}
+PROGRAMS = {
+    "kubectl",
+    "promtool",
+    "/dev/full",
+    "LibreOffice",
+    "PostgreSQL",
+    "browser",
+    "file size limits",
+    "kube-apiserver",
+    "ray",
+    "setpriv",
+}
 """Those of ``NEEDS`` that are another process, or stand for a full disk."""
 CHILDREN = {"cbc", "processes", "ray"}
 """Values of parameters of a test with which it starts processes."""

@@ -381,7 +381,7 @@ class Ledger:
                 beyond = {None: mean_use}
             of = {key: tree.owned(above, key) if tree is not None and above else self._owned[key] for key in beyond}
             parts = [amount / max(1, of[key]) for key, amount in beyond.items()]
-            found.append(max(0.0, 0.0, *parts) / weights.get(node, 1.0))
+            found.append(max([0.0, *parts]) / weights.get(node, 1.0))
         while found and not found[0]:
             del found[0]
         return tuple(reversed(found))

@@ -15,7 +15,7 @@ from benchmarks.headline_variants import BEFORE, VARIANTS
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.log_checker import check_log
-from mast_opt.live.policies.mast import MastParams
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.variants import digest_of
 

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from mast_opt.cli.commands.serve import listening
+from mast_opt.cli.serve_options import listening
 from mast_opt.core.errors import UsageError
 
 

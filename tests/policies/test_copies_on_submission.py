@@ -8,7 +8,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 GPUS = {"east": 8, "west": 16}

@@ -11,7 +11,7 @@ from mast_opt.core.ledger import Ledger
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
-from mast_opt.live.policies.mast import MastParams
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.traces.trace import read_trace
 

@@ -22,7 +22,8 @@ from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes
-from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.simulation.driver import simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.run import run_trace

@@ -14,7 +14,8 @@ from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.reclaimable import Reclaimable
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, WholeServers
 from mast_opt.problems.job_placement.live_fleet.types import Server
 

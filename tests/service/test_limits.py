@@ -21,10 +21,11 @@ from mast_opt.live.service import connections, door, handlers, requests
 from mast_opt.live.service.access import MOST_READS, Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.live import Live, LiveParams
+from mast_opt.live.service.one_solve import Solve, SolveLimits
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import SolveRequest
 from mast_opt.live.service.solve_files import ASKED
-from mast_opt.live.service.solves import MOST_AT_ONCE, MOST_KEPT, Solve, SolveLimits, Solves
+from mast_opt.live.service.solves import MOST_AT_ONCE, MOST_KEPT, Solves
 from mast_opt.live.service.streams import MOST_OF_CLIENT, MOST_STREAMS
 from mast_opt.live.store.sql_store import SqlStore
 from tests.platforms import needs

@@ -19,7 +19,7 @@ import numpy as np
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.policies.mast import Mast
-from mast_opt.live.service import handlers, solve_child, solves, streams
+from mast_opt.live.service import handlers, one_solve, solve_child, solves, streams
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.door import AccessLog
@@ -80,7 +80,7 @@ class VirtualSolves(solves.Solves):
         self.world = world
         self.tasks: list[asyncio.Task[None]] = []
 
-    def _watch(self, solve: solves.Solve) -> None:
+    def _watch(self, solve: one_solve.Solve) -> None:
         async def wait() -> None:
             while (child := self.world.solving.get(solve.id)) is not None and child.poll() is None:
                 await asyncio.sleep(0.5)
@@ -100,7 +100,7 @@ class VirtualSolves(solves.Solves):
                 return False
         return False
 
-    def launch_later(self, solve: solves.Solve) -> None:
+    def launch_later(self, solve: one_solve.Solve) -> None:
         async def wait() -> None:
             while not self._closing:
                 with suppress(Unavailable):
@@ -246,7 +246,7 @@ class Outside:
 
         whole = new_file
         return [
-            (solves, "_process", self.solve),
+            (solves, "begin_process", self.solve),
             (solves, "new_file", written),
             (solve_child, "_limit", lambda memory_mib, file_mib: None),
             (handlers, "MOST_BYTES", 4096),

@@ -20,7 +20,7 @@ from mast_opt.live.loop.longest_waits import longest_waits
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.place_metrics import place_metrics
 from mast_opt.live.policies.early_binding import RULES
-from mast_opt.live.policies.mast import BINDINGS
+from mast_opt.live.policies.mast_params import BINDINGS
 from mast_opt.live.policies.share_rules import OBJECTIVES, PACKING
 from mast_opt.live.policies.whole_servers import PACKINGS
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY

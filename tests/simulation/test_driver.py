@@ -23,7 +23,8 @@ from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
 from mast_opt.live.policies.head_of_line import HeadOfLine
-from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.simulation.driver import Happening, simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.problems.job_placement.live_fleet.types import Server

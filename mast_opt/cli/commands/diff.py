@@ -81,7 +81,7 @@ def command(
         today=today_keys(found.today),
     )
 
-    from mast_opt.planner.report.result_sections import diff_sections
+    from mast_opt.planner.report.change_sections import diff_sections
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.diff_and_migration import show_diff

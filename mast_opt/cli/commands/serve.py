@@ -11,7 +11,6 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -19,9 +18,20 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
-from mast_opt.cli.kueue import KueueOptions, params_of
+from mast_opt.cli.kueue import KueueOptions
 from mast_opt.cli.options import Json, TheRun, above, at_least, repeated
-from mast_opt.core.errors import BackendUnavailable, UsageError
+from mast_opt.cli.serve_options import (
+    access_of,
+    address_of,
+    check_host,
+    is_url,
+    kueue_host,
+    listening,
+    servers_of,
+    state_of,
+    store_of,
+)
+from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import shown
 
 if TYPE_CHECKING:
@@ -44,7 +54,6 @@ COLLECT_AFTER = 50_000, 20, 100
 """Objects, and collections of the generations before, after which the garbage collector looks at each generation:
 almost nothing of it is cyclic. With the default (700, 10, 10) a turn takes a fifth longer, and reading the log too."""
 TOKENS, PLANS, ACCESS_LOG = "tokens.json", "plans", "access.jsonl"
-STATE = "MAST_OPT_STATE"
 
 
 def command(
@@ -125,10 +134,10 @@ def command(
     """
     if (tls_cert is None) != (tls_key is None):
         raise UsageError("--tls-cert and --tls-key go together")
-    address, port = _address(listen)
-    state = _state(state)
-    path = tokens if tokens is not None else None if _is_url(state) else Path(state) / TOKENS
-    access = _access(path, rate)
+    address, port = address_of(listen)
+    state = state_of(state)
+    path = tokens if tokens is not None else None if is_url(state) else Path(state) / TOKENS
+    access = access_of(path, rate)
     if new_token is not None:
         return _make_token(run, access, new_token, path)
     alone = ipaddress.ip_address(address).is_loopback and not behind_proxy
@@ -141,14 +150,14 @@ def command(
         run.say("There are no tokens: whoever reaches this machine's own address may do everything; see --new-token.")
     if access.problem:
         run.say(f"Nobody is let in: {access.problem}.")
-    log = access_log if access_log is not None else None if _is_url(state) else Path(state) / ACCESS_LOG
-    _check_host(host, fleet, kueue)
+    log = access_log if access_log is not None else None if is_url(state) else Path(state) / ACCESS_LOG
+    check_host(host, fleet, kueue)
     with run.phase("read"):
-        servers = _servers(fleet)
-        over = None if host == "sim" else _kueue_host(kueue, priorities, run)
-        store = _store(state)
+        servers = servers_of(fleet)
+        over = None if host == "sim" else kueue_host(kueue, priorities, run)
+        store = store_of(state)
     try:
-        folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
+        folder = plans if plans is not None else None if is_url(state) else Path(state) / PLANS
         web = partial(_web, access, tuple(host_name or ()), log, (tls_cert, tls_key), alone, behind_proxy)
         saves = partial(_snapshot, state, int(keep_days * 86_400_000)), partial(_forecast, state)
         _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease, *saves)
@@ -290,108 +299,10 @@ def _web(
     )
 
 
-def listening(where: tuple[str, int]) -> socket.socket:
-    """A socket that listens on an address and port. Raises UsageError."""
-    try:
-        family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
-        listener = socket.create_server(where, family=family, backlog=1024)
-    except OSError as error:
-        raise UsageError(f"--listen: nobody can listen on port {where[1]} of {where[0]} ({error.strerror})") from error
-    # Connections inherit it. Without it the second part of an answer waits 40 ms for the client to confirm the first.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
-
-
-def _check_host(host: str, fleet: Path | None, kueue: KueueOptions) -> None:
-    """Raises UsageError for options of ``mast-opt serve`` that do not go with its host."""
-    if host == "sim" and kueue.worker:
-        raise UsageError("--worker goes with --host kueue")
-    if host == "kueue" and fleet is not None:
-        raise UsageError("--fleet: the servers of Kueue are the quotas of its workers; leave it away")
-
-
-def _kueue_host(kueue: KueueOptions, priorities: str | None, run: Run) -> KueueHost:
-    """The host over Kueue that ``mast-opt serve`` asks for."""
-    from mast_opt.live.hosts.kueue.host import KueueHost
-
-    manager, workers, replicas = kueue.connected()
-    return KueueHost(
-        manager,
-        workers,
-        params_of(kueue, priorities),
-        replicas=replicas,
-        shadow=kueue.shadow,
-        on_problem=lambda words: run.say(f"Kueue: {words}." if words else "Kueue: the manager can be reached again."),
-    )
-
-
 def _spare_the_collector() -> None:
     """Freeze the objects that exist, so that the garbage collector does not look through them again."""
     gc.collect()
     gc.freeze()
-
-
-def _state(given: str) -> str:
-    """The folder or URL of the log. Raises UsageError."""
-    if given.startswith("@"):
-        try:
-            return Path(given[1:]).read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"--state: {given[1:]} cannot be read: {error}") from error
-    if _is_url(given) and given not in os.environ.get(STATE, "") and (urlsplit(given).password or "password=" in given):
-        raise UsageError(f"--state: a password would stand in the list of processes; use {STATE}, or @FILE")
-    return given
-
-
-def _is_url(state: str) -> bool:
-    """Whether the log of ``mast-opt serve`` is given as a URL instead of a folder."""
-    return state.startswith(("postgresql://", "postgres://"))
-
-
-def _store(state: str) -> SqlStore:
-    """The store that ``mast-opt serve`` keeps its log in."""
-    if _is_url(state):
-        from mast_opt.live.store.postgresql import open_postgresql
-
-        return open_postgresql(state)
-    if "://" in state:
-        raise UsageError(f"--state {state!r}; expected a folder or postgresql://…")
-    from mast_opt.live.store.sqlite import open_sqlite
-
-    return open_sqlite(Path(state))
-
-
-def _servers(fleet: Path | None) -> tuple[Server, ...]:
-    """Servers of the fleet with which ``mast-opt serve`` begins an empty log."""
-    if fleet is None:
-        return ()
-    from mast_opt.live.simulation.traces.trace import read_trace
-
-    return read_trace(fleet).servers
-
-
-def _access(path: Path | None, rate: float) -> Access:
-    """Access of clients to ``mast-opt serve``, by the file of tokens."""
-    try:
-        from mast_opt.live.service.access import Access
-    except ImportError as error:
-        raise BackendUnavailable(
-            f"{error.name} is not installed; install it with: pip install 'mast-opt[serve]'"
-        ) from error
-    return Access(path, rate)
-
-
-def _address(listen: str) -> tuple[str, int]:
-    """Host and port on which ``mast-opt serve`` listens. Raises UsageError."""
-    text, _, port = listen.rpartition(":")
-    try:
-        address = str(ipaddress.ip_address("127.0.0.1" if text == "localhost" else text.strip("[]")))
-        number = int(port)
-    except ValueError:
-        number = -1
-    if not 0 <= number <= 65535:
-        raise UsageError(f"--listen {listen!r}; expected ADDRESS:PORT, such as 127.0.0.1:8765")
-    return address, number
 
 
 def _make_token(run: Run, access: Access, text: str, path: Path | None) -> Answer:

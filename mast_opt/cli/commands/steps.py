@@ -82,7 +82,7 @@ def command(
         what = ", ".join(f"{stuck.what} → {stuck.target}" for stuck in order.stuck)
         run.record["error"] = "; ".join([f"stuck: {what}", *order.relief])
 
-    from mast_opt.planner.report.result_sections import order_sections
+    from mast_opt.planner.report.change_sections import order_sections
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.diff_and_migration import show_order

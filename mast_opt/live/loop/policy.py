@@ -28,7 +28,8 @@ class Policy(Protocol):
     """Decides which job runs where.
 
     It may keep caches that it fills from ``Snapshot.news``; ``begin`` clears them and fills them from the jobs that
-    there are, so that a policy goes on after a restart.
+    there are, so that a policy goes on after a restart. One that has an attribute ``reclaim``, a rule of
+    ``Fleet.set_reclaim``, sets it for the fleet.
     """
 
     name: str

@@ -80,18 +80,16 @@ class Api(Handlers):
         with self.live.state() as state:
             if after is not None and after not in state.jobs:
                 raise Problem(422, "fault", f"after is {after[:60]!r}; expected the name of a job of this list")
-            fits, counts, begun, passed = list[JobRecord](), dict.fromkeys(JobState, 0), 0, False
-            last = state.jobs[after] if after is not None else None
-            for record in state.jobs.values():
+            fits, counts, last = list[tuple[tuple[int, int], JobRecord]](), dict.fromkeys(JobState, 0), (-1, -1)
+            for number, record in enumerate(state.jobs.values()):
                 counts[record.state] += 1
+                at = (record.spec.tier if by_place else 0, number)
+                if record.name == after:
+                    last = at
                 if record.state in states and tenant in (None, record.spec.tenant) and text in record.name:
-                    fits.append(record)
-                    tier = by_place and record.spec.tier
-                    begun += last is not None and (tier, passed) <= (by_place and last.spec.tier, False)
-                passed = passed or record is last
-            if by_place:
-                fits.sort(key=lambda record: record.spec.tier)
-            found = fits[begun : begun + limit]
+                    fits.append((at, record))
+            fits.sort(key=lambda one: one[0])
+            found = [record for at, record in fits if at > last][:limit]
             why, place = Why(state), places(state, [record.name for record in found])
             listed = [
                 views.job_object(

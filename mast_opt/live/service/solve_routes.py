@@ -17,9 +17,10 @@ from mast_opt.live.loop.state import State
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.handlers import Endpoint, Handlers, json_of
 from mast_opt.live.service.live import Live
+from mast_opt.live.service.one_solve import Solve
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import SolveRequest, decoded, name_in
-from mast_opt.live.service.solves import Solve, Solves
+from mast_opt.live.service.solves import Solves
 from mast_opt.live.service.streams import ALIVE, Streams, last_seen, message
 from mast_opt.live.service.turn_requests import EXISTS, Respond
 from mast_opt.live.store.records import StoredPlan

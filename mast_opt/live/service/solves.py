@@ -5,19 +5,16 @@ before the process begins and ``SolveEnded`` after its plan is on the disk. A pr
 incumbent and ends; the next service finds what it has left.
 """
 
-import fcntl
 import json
-import os
 import secrets
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -30,6 +27,7 @@ from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.service import solve_files as files
 from mast_opt.live.service.live import Live
+from mast_opt.live.service.one_solve import STOPPING, Outcome, Solve, SolveLimits, begin_process, wait_for
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import INGRESS, SolveRequest
 from mast_opt.live.service.turn_requests import Request, Unavailable
@@ -48,8 +46,6 @@ MOST_KEPT = 50
 """Solves whose folders are kept; those of plans that are carried out are kept in addition."""
 STOP_S = 60.0
 """Seconds that the end of a service waits for its solves; one that takes longer leaves its plan to the next service."""
-RUNNING, STOPPING = "RUNNING", "STOPPING"
-"""States of a solve before its end."""
 ERROR_CHARACTERS = 1000
 _PATHS: Mapping[str, tuple[str, Callable[[SolveRequest, State], SlowPath]]] = {
     data_path.NAME: ("tetris", lambda asked, state: DataPath(
@@ -61,69 +57,6 @@ _PATHS: Mapping[str, tuple[str, Callable[[SolveRequest, State], SlowPath]]] = {
     )),
 }  # fmt: skip
 """Path → its own solver, and what makes it; a rack is what fails at once."""
-
-
-@dataclass(frozen=True)
-class SolveLimits:
-    """Limits of a solve that somebody asks for over HTTP."""
-
-    time_s: float = 3600.0
-    threads: int = os.cpu_count() or 1
-    memory_mib: int = 8192
-    """Address space of its process."""
-    file_mib: int = 2048
-    """Size of a file that it writes."""
-
-    def check(self, asked: SolveRequest) -> None:
-        """Refuse a request that asks for more. Raises Problem (422)."""
-        most = (("time_limit_s", asked.time_limit_s, self.time_s), ("threads", asked.threads, self.threads))
-        for name, value, limit in most:
-            if value > limit:
-                raise Problem(422, "fault", f"{name} is {value:g}; this service allows at most {limit:g}")
-
-
-class _Outcome(msgspec.Struct):
-    status: str
-    objective: float | None
-    bound: float | None
-    error: str
-
-
-@dataclass
-class Solve:
-    """A solve, from being asked for to its end."""
-
-    id: str
-    path: str
-    solver: str
-    by: str
-    """Client that asked for it."""
-    checksum: str
-    """Checksum of its instance."""
-    asked_ms: int
-    status: str = RUNNING
-    objective: float | None = None
-    bound: float | None = None
-    error: str = ""
-    plan: str = ""
-    """Empty unless there is one."""
-
-    @classmethod
-    def read(cls, path: Path) -> "Solve":
-        """The solve that a file describes; what a later version adds is passed over. Raises OSError, ValueError,
-        TypeError."""
-        found = json.loads(path.read_text())
-        if not isinstance(found, dict) or found.get("id") != path.parent.name:
-            raise ValueError("it does not describe the solve of its folder")
-        solve = cls(**{name: value for name, value in found.items() if name in cls.__dataclass_fields__})
-        if not (isinstance(solve.path, str) and isinstance(solve.checksum, str) and isinstance(solve.asked_ms, int)):
-            raise TypeError("its fields have other types")
-        return solve
-
-    @property
-    def ended(self) -> bool:
-        """Whether the end of a solve is in the log."""
-        return self.status not in (RUNNING, STOPPING)
 
 
 class Solves:
@@ -228,7 +161,7 @@ class Solves:
             if asked:
                 self._solves[solve.id] = solve
         if asked:
-            self._processes[solve.id] = _process(self.folder_of(solve))
+            self._processes[solve.id] = begin_process(self.folder_of(solve))
             self._watch(solve)
         else:
             shutil.rmtree(self.folder_of(solve), ignore_errors=True)
@@ -320,7 +253,7 @@ class Solves:
             assert process.stdin is not None
             process.stdin.close()
         else:
-            _wait_for(self.folder_of(solve) / files.ALIVE)
+            wait_for(self.folder_of(solve) / files.ALIVE)
         self._end(solve)
         with self._lock:
             self._processes.pop(solve.id, None)
@@ -341,7 +274,7 @@ class Solves:
         folder, solve.plan = self.folder_of(solve), ""
         solve.status, solve.objective, solve.bound = files.LOST, None, None
         try:
-            found = msgspec.json.decode((folder / files.OUTCOME).read_bytes(), type=_Outcome)
+            found = msgspec.json.decode((folder / files.OUTCOME).read_bytes(), type=Outcome)
             if found.status in {status.value for status in Status if status.has_solution}:
                 if found.objective is None:
                     raise ValueError("it has a plan and no objective")
@@ -387,26 +320,3 @@ class Solves:
             else:
                 return True
         return False
-
-
-def _process(folder: Path) -> subprocess.Popen[bytes]:
-    """A process that solves the instance in a folder. It holds the lock on a file there, which is taken before it
-    begins.
-    """
-    with (folder / files.ALIVE).open("wb") as alive, (folder / files.ERRORS).open("wb") as errors:
-        fcntl.flock(alive, fcntl.LOCK_EX)
-        return subprocess.Popen(
-            [sys.executable, "-m", "mast_opt.live.service.solve_child", str(folder)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=(alive.fileno(),),
-            start_new_session=True,
-        )  # fmt: skip
-
-
-def _wait_for(alive: Path) -> None:
-    """Wait until no process of a solve holds a lock."""
-    if alive.exists():
-        descriptor = os.open(alive, os.O_RDWR)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        finally:
-            os.close(descriptor)

@@ -18,7 +18,8 @@ from mast_opt.live.loop.start_errors import StartErrors
 from mast_opt.live.policies.allox_in_time import AlloXInTime, AlloXParams
 from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.live.policies.easy import Easy, EasyParams
-from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.policies.pai import Pai, PaiParams
 from mast_opt.live.policies.presets import PRESETS, preset_policy
 from mast_opt.live.policies.round_params import RoundParams

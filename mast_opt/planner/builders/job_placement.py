@@ -50,8 +50,8 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
 
     def add_cluster(self, cluster: str, *, region: str) -> Self:
         """Add a cluster, and its region where that is new."""
-        rows: list[Row] = [("regions", {"region": region}), ("clusters", {"cluster": cluster, "region": region})]
-        return self._add(rows[region in self._listed["region"] :])
+        rows: list[Row] = [] if region in self._listed["region"] else [("regions", {"region": region})]
+        return self._add([*rows, ("clusters", {"cluster": cluster, "region": region})])
 
     def add_server(
         self,

@@ -15,7 +15,7 @@ from mast_opt.planner.analysis.plan_diff import Diff
 from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.io.tables import Planned, labelled_tables
-from mast_opt.planner.report import result_sections
+from mast_opt.planner.report import change_sections, result_sections
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.presentation import Section
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Diff | Order | Explanation | WhatIf[Any] | Frontier[Any] | Marginals | Periods[Any] | Purchases[Any]
 
 SECTIONS: Mapping[type, Callable[[Any], Sequence[Section]]] = {
-    Diff: result_sections.diff_sections,
-    Order: result_sections.order_sections,
+    Diff: change_sections.diff_sections,
+    Order: change_sections.order_sections,
     Explanation: result_sections.explanation_sections,
     WhatIf: result_sections.whatif_sections,
     Frontier: result_sections.frontier_sections,

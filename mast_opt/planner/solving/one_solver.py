@@ -105,7 +105,7 @@ class _Run(Generic[PlanT]):
         self._own_versions: dict[str, str] = {}
 
     def _unfit(self, start: PlanT | None) -> str:
-        """Words on a start that breaks limits: a search that mends one ends up behind one that began without."""
+        """Words on a start that breaks a limit: searches that repaired one ended with worse plans than without it."""
         broken = () if start is None else self._kind.verification.verify(self._request.problem, start).violations
         return f"the start breaks {broken[0].name}, so the search began without it" if broken else ""
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.planner.report.result_sections import moves_section, stops_section
+from mast_opt.planner.report.change_sections import moves_section, stops_section
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.migration.planner import steps
 from mast_opt.problems.data_placement.plan import today

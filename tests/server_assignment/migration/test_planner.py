@@ -11,7 +11,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.planner.report.result_sections import moves_section
+from mast_opt.planner.report.change_sections import moves_section
 from mast_opt.problems.server_assignment import Plan, ServerAssignment
 from mast_opt.problems.server_assignment.formulation.formulation import base
 from mast_opt.problems.server_assignment.migration.planner import Guarantees, Steps, _mixtures, migration_plan, steps

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from mast_opt.core.wording import UNKNOWN, counted, plain
 from mast_opt.planner.analysis.plan_diff import Change, Diff
-from mast_opt.planner.report import result_sections
+from mast_opt.planner.report import change_sections, result_sections
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
 from mast_opt.problems.kind.migration_plan import Order
 
@@ -25,11 +25,11 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
         show_section(console, result_sections.today_section(found.today), rows)
     _figures(console, "Objective and terms", {"objective": found.objective, **found.terms}, partial=partial)
     _figures(console, "Metrics", found.metrics, partial=partial)
-    for section in result_sections.worth_sections(found):
+    for section in change_sections.worth_sections(found):
         show_section(console, section, rows)
     for table in (*found.tables, *found.instance):
         if table.differs:
-            show_section(console, result_sections.table_section(table), rows)
+            show_section(console, change_sections.table_section(table), rows)
 
 
 def _figures(console: Console, title: str, changes: Mapping[str, Change], *, partial: bool) -> None:
@@ -63,11 +63,11 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
     for words in order.notes:
         print_words(console, f"- {words}")
     if order.stopped:
-        show_section(console, result_sections.stops_section(order), rows)
+        show_section(console, change_sections.stops_section(order), rows)
     if order.stuck:
-        show_section(console, result_sections.stuck_section(order))
+        show_section(console, change_sections.stuck_section(order))
     if order.moves:
-        show_section(console, result_sections.moves_section(order), rows)
+        show_section(console, change_sections.moves_section(order), rows)
 
 
 def _size(order: Order) -> str:

@@ -13,8 +13,8 @@ from mast_opt.planner.io.atomic import new_file
 from mast_opt.planner.io.header import to_fields
 from mast_opt.planner.io.write import RESERVED, check_workbook_target, stated_fields
 from mast_opt.planner.io.writers.excel import add_tables, checked_frames, new_workbook
+from mast_opt.planner.report.change_sections import order_sections
 from mast_opt.planner.report.html.content import Report, headline, report, table_of
-from mast_opt.planner.report.result_sections import order_sections
 from mast_opt.planner.report.workbook.sheets import ReportBook
 from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.presentation import Form, Head, HeatMap, Section

@@ -1,0 +1,121 @@
+"""Objects that the options of ``mast-opt serve`` stand for: address, store, fleet, access and host."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from mast_opt.cli.kueue import KueueOptions, params_of
+from mast_opt.core.errors import BackendUnavailable, UsageError
+
+if TYPE_CHECKING:
+    from mast_opt.cli.invocation import Run
+    from mast_opt.live.hosts.kueue.host import KueueHost
+    from mast_opt.live.service.access import Access
+    from mast_opt.live.store.sql_store import SqlStore
+    from mast_opt.problems.job_placement.live_fleet.types import Server
+
+STATE = "MAST_OPT_STATE"
+"""Variable of the environment that may state where the log is."""
+
+
+def listening(where: tuple[str, int]) -> socket.socket:
+    """A socket that listens on an address and port. Raises UsageError."""
+    try:
+        family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
+        listener = socket.create_server(where, family=family, backlog=1024)
+    except OSError as error:
+        raise UsageError(f"--listen: nobody can listen on port {where[1]} of {where[0]} ({error.strerror})") from error
+    # Connections inherit it. Without it the second part of an answer waits 40 ms for the client to confirm the first.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+def check_host(host: str, fleet: Path | None, kueue: KueueOptions) -> None:
+    """Raises UsageError for options of ``mast-opt serve`` that do not go with its host."""
+    if host == "sim" and kueue.worker:
+        raise UsageError("--worker goes with --host kueue")
+    if host == "kueue" and fleet is not None:
+        raise UsageError("--fleet: the servers of Kueue are the quotas of its workers; leave it away")
+
+
+def kueue_host(kueue: KueueOptions, priorities: str | None, run: Run) -> KueueHost:
+    """The host over Kueue that ``mast-opt serve`` asks for."""
+    from mast_opt.live.hosts.kueue.host import KueueHost
+
+    manager, workers, replicas = kueue.connected()
+    return KueueHost(
+        manager,
+        workers,
+        params_of(kueue, priorities),
+        replicas=replicas,
+        shadow=kueue.shadow,
+        on_problem=lambda words: run.say(f"Kueue: {words}." if words else "Kueue: the manager can be reached again."),
+    )
+
+
+def state_of(given: str) -> str:
+    """The folder or URL of the log. Raises UsageError."""
+    if given.startswith("@"):
+        try:
+            return Path(given[1:]).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--state: {given[1:]} cannot be read: {error}") from error
+    if is_url(given) and given not in os.environ.get(STATE, "") and (urlsplit(given).password or "password=" in given):
+        raise UsageError(f"--state: a password would stand in the list of processes; use {STATE}, or @FILE")
+    return given
+
+
+def is_url(state: str) -> bool:
+    """Whether the log of ``mast-opt serve`` is given as a URL instead of a folder."""
+    return state.startswith(("postgresql://", "postgres://"))
+
+
+def store_of(state: str) -> SqlStore:
+    """The store that ``mast-opt serve`` keeps its log in."""
+    if is_url(state):
+        from mast_opt.live.store.postgresql import open_postgresql
+
+        return open_postgresql(state)
+    if "://" in state:
+        raise UsageError(f"--state {state!r}; expected a folder or postgresql://…")
+    from mast_opt.live.store.sqlite import open_sqlite
+
+    return open_sqlite(Path(state))
+
+
+def servers_of(fleet: Path | None) -> tuple[Server, ...]:
+    """Servers of the fleet with which ``mast-opt serve`` begins an empty log."""
+    if fleet is None:
+        return ()
+    from mast_opt.live.simulation.traces.trace import read_trace
+
+    return read_trace(fleet).servers
+
+
+def access_of(path: Path | None, rate: float) -> Access:
+    """Access of clients to ``mast-opt serve``, by the file of tokens."""
+    try:
+        from mast_opt.live.service.access import Access
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"{error.name} is not installed; install it with: pip install 'mast-opt[serve]'"
+        ) from error
+    return Access(path, rate)
+
+
+def address_of(listen: str) -> tuple[str, int]:
+    """Host and port on which ``mast-opt serve`` listens. Raises UsageError."""
+    text, _, port = listen.rpartition(":")
+    try:
+        address = str(ipaddress.ip_address("127.0.0.1" if text == "localhost" else text.strip("[]")))
+        number = int(port)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= 65535:
+        raise UsageError(f"--listen {listen!r}; expected ADDRESS:PORT, such as 127.0.0.1:8765")
+    return address, number

@@ -1,0 +1,111 @@
+"""Sections of what changes: how two plans differ, and the steps that lead from one to the other."""
+
+from collections.abc import Iterable, Mapping
+
+from mast_opt.core.wording import UNKNOWN
+from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
+from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
+
+
+def diff_sections(found: Diff) -> tuple[Section, ...]:
+    """Figures before and after, then the rows of each table that differ."""
+    figures = {"objective": found.objective, **found.terms, **found.metrics}
+    rows = tuple((name, one.before, one.after, one.by) for name, one in figures.items() if one.before or one.after)
+    heads = (Head("figure"), *Form.AMOUNT.heads("before", "after", "change"))
+    tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
+    return (Section("Figures", heads, rows), *worth_sections(found), *tables)
+
+
+def worth_sections(found: Diff) -> tuple[Section, ...]:
+    """Section on what each independent change buys, the most first."""
+    if not found.changes:
+        return ()
+    heads = (*Form.TEXT.heads("change"), Head("buys", Form.AMOUNT), *Form.TEXT.heads("of which", "keeps"))
+    rows = tuple((one.change, one.buys, _of_which(one.terms), ", ".join(one.keeps) or None) for one in found.changes)
+    note = "Growth of the objective if this change alone were undone, and limits that it keeps."
+    return (Section("What each change buys", heads, rows, note),)
+
+
+def _of_which(terms: Mapping[str, float]) -> str:
+    """The three largest changes of terms in words, for a section."""
+    largest = sorted(terms.items(), key=lambda term: -abs(term[1]))
+    return ", ".join(f"{name} {value:+.3g}" for name, value in largest[:3])
+
+
+def table_section(table: TableDiff) -> Section:
+    """The differences of a table, what is added first; a cell that changed shows both values."""
+    plus = [("+", *key, *values) for key, values in table.added]
+    minus = [("−", *key, *values) for key, values in table.removed]
+    other = [("~", *key, *map(_both, before, after)) for key, before, after in table.changed]
+    note = (
+        f"{len(table.added):,} added, {len(table.removed):,} removed, {len(table.changed):,} changed, "
+        f"{table.same:,} the same."
+    )
+    heads = tuple(Head(name, Form.TEXT) for name in ("", *table.key, *table.values))
+    return Section(table.name, heads, (*plus, *other, *minus), note)
+
+
+def _both(before: str | None, after: str | None) -> str | None:
+    """A cell of a difference in words: one value, or before → after."""
+    return after if before == after else f"{before or UNKNOWN} → {after or UNKNOWN}"
+
+
+def order_sections(order: Order) -> tuple[Section, ...]:
+    """Sections on the steps to a plan, then work that stops on the way and what is stuck."""
+    found = [moves_section(order)] if order.moves else []
+    found += [stops_section(order)] if order.stopped else []
+    return (*found, *((stuck_section(order),) if order.stuck else ()))
+
+
+def stuck_section(order: Order) -> Section:
+    """Section of what does not get where the plan wants it."""
+    heads = (Head("stuck"), Head("should go to"), Head("why"))
+    return Section("What is left", heads, tuple((one.what, one.target, one.reason) for one in order.stuck))
+
+
+def stops_section(order: Order) -> Section:
+    """A row for all work that has to stop for a while."""
+    heads = (Head("work"), *Form.AMOUNT.heads("share", "GPUs"), *Form.COUNT.heads("stops on day", "for days"))
+    rows = tuple((stop.what, stop.share, stop.gpus, stop.day + 1, stop.days) for stop in order.stopped)
+    note = "0 days: less than one." if any(not stop.days for stop in order.stopped) else ""
+    return Section("Work that stops for a while", heads, rows, note)
+
+
+def moves_section(order: Order) -> Section:
+    """Section with a row for each step to a plan; columns that no step fills are left out."""
+    moves = order.moves
+    long = any(move.days > 1 for move in moves)
+    columns: list[tuple[Head, list[Cell]]] = [
+        (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
+        (Head("day", Form.COUNT), [None if move.day is None else move.day + 1 for move in moves]),
+        (Head("days", Form.COUNT), [move.days if long else None for move in moves]),
+        (Head("step"), [move.action + (" (stopover)" if move.hop else "") for move in moves]),
+        (Head("what"), [move.what for move in moves]),
+        (Head("from"), [move.origin for move in moves]),
+        (Head("to"), [move.destination for move in moves]),
+        *_amounts(order),
+    ]
+    kept = [(head, cells) for head, cells in columns if _filled(cells)]
+    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+    note = "Amounts are those of each of the days." if long else ""
+    return Section("Steps", tuple(head for head, _ in kept), rows, note)
+
+
+def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
+    """Columns of the steps to a plan: one for each unit, and for shares of work where only a share of it moves."""
+    moves = order.moves
+    units = sorted(
+        {move.unit for move in moves if move.amount is not None}, key=lambda unit: (unit != order.unit, unit)
+    )
+    columns: list[tuple[Head, list[Cell]]] = [
+        (Head(unit, Form.AMOUNT), [move.amount if move.unit == unit else None for move in moves]) for unit in units
+    ]
+    if any(move.share not in (None, 1.0) for move in moves):
+        columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
+    return columns
+
+
+def _filled(cells: Iterable[object]) -> bool:
+    """Whether any cell of a section's column has a value."""
+    return any(cell is not None for cell in cells)

@@ -32,7 +32,7 @@ BUDGET = {
     "planner/report": 2331,
     "planner/solving": 2246,
     "problems/backends": 1852,
-    "problems/data_placement": 14101,
+    "problems/data_placement": 14102,
     "problems/job_placement": 12175,
     "problems/kind": 1785,
     "problems/mip": 1448,

@@ -54,7 +54,7 @@ def test_what_doing_nothing_costs() -> None:
     assert plan is not None
     nothing = answers(problem, plan)[0]
     assert nothing.value == "2 GPUs missing"
-    broken = "1 limit broken, such as residency[train,logs,home]; 1.0 TB a day read from other regions"
+    broken = "1 limit broken: residency[train,logs,home]; 1.0 TB a day read from other regions"
     assert nothing.detail == f"Most of them a100 in home; {broken}; 29,200 USD a month for what fits."
     cost = next(one for one in answers(problem, plan) if one.topic == "Cost")
     assert cost.value == "29,200 → 0 USD"

@@ -53,7 +53,8 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
         r, k = np.unravel_index(int(lacking.argmax()), lacking.shape)
         parts.append(f"most of them {p.gpu_types[int(k)]} in {p.regions.labels[int(r)]}")
     if verdict.violations:
-        parts.append(f"{counted(len(verdict.violations), 'limit')} broken, such as {verdict.violations[0].name}")
+        found = verdict.violations
+        parts.append(f"{counted(len(found), 'limit')} broken{', such as' if found[1:] else ':'} {found[0].name}")
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if remote >= 0.1 else []
     parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []

@@ -24,7 +24,7 @@ BUDGET = {
     "live/simulation": 4328,
     "live/slow_paths": 458,
     "live/store": 1075,
-    "planner/analysis": 2625,
+    "planner/analysis": 2626,
     "planner/bench": 1901,
     "planner/builders": 477,
     "planner/importers": 2069,

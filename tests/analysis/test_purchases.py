@@ -165,6 +165,16 @@ def test_storage_and_links_make_room_for_the_plan() -> None:
     assert mast_opt.solve(replace(bought(tight, steps), candidates=None)).plan is None
 
 
+@pytest.mark.parametrize("target", [0.8, 1.0, 1.25])
+def test_the_plan_of_a_heuristic_is_one_of_the_instance_after_the_purchase(target: float) -> None:
+    problem = mast_opt.generate("data-placement", seed=3, datasets=12, workloads=16, regions=3)
+    regions, types = np.nonzero(problem.regions.supply_mgpu)
+    rows = [(f"{r} {k}", GPUS, int(r), int(k), 3, 8000, 20, 10, 0) for r, k in zip(regions, types, strict=True)]
+    problem = replace(problem, candidates=offered(*rows))
+    found = mast_opt.buy(problem, target=target, solver="tetris", time_limit_s=3, threads=1, params={"rounds": 1})
+    _check(problem, found, Fraction(str(target)))
+
+
 def test_a_heuristic_buys_enough_and_proves_a_bound() -> None:
     problem = mast_opt.generate("data-placement", seed=3, datasets=12, workloads=16, regions=3)
     regions, types = np.nonzero(problem.regions.supply_mgpu)

@@ -14,6 +14,7 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import plain
 from mast_opt.problems.kind.analysis_hooks import Expansion, Offer, Steps
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.search.params import Params, parameter
 
@@ -177,7 +178,7 @@ class Question:
             usd=usd,
             worst_after=self.hooks.worst(after, plan, self.tier),
             instance=after,
-            plan=plan,
+            plan=made_for(after, plan),
         )
 
 

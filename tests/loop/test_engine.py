@@ -112,6 +112,13 @@ class TestTurns:
         assert [command.id for command in turn.commands] == ["a/1/start"]
         assert engine.state.jobs["a"].region == "west"
 
+    def test_a_held_job_is_gone_once_it_is_cancelled(self) -> None:
+        engine = Engine(state(), Mast())
+        opened(engine, ev.Submitted("a", dataclasses.replace(WHOLE, datasets=("images",))))
+        assert engine.state.jobs["a"].state is JobState.HELD
+        assert kinds(engine.advance(5, [ev.Cancelled("a")])) == ["Cancelled"]
+        assert engine.state.jobs == {}
+
     def test_credit_decides_before_age(self) -> None:
         engine = self._busy()
         waiting = [ev.Submitted("search", SEARCH), ev.Submitted("maps", dataclasses.replace(SEARCH, tenant="maps"))]

@@ -55,6 +55,8 @@ def _ended(run: Run) -> Exit:
         run.record["error_code"] = error.code if isinstance(error, MastOptError) else None
         run.record["faults"] = [asdict(fault) for fault in getattr(error, "faults", ())]
         return run.fail(_words(error, run), exit_for(error))
+    finally:
+        run.close()
 
 
 def _words(error: BaseException, run: Run) -> str:

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,8 @@ class Run:
         self.stdout = OnlyResults()
         self.record: Record = blank()
         """Record that ``--json`` prints; a command fills it in as it learns more."""
+        self._compiled_s = 0.0
+        self._told = ExitStack()
 
     @property
     def elapsed_s(self) -> float:
@@ -65,12 +67,14 @@ class Run:
     @contextmanager
     def phase(self, name: str, words: str = "") -> Iterator[None]:
         """Count the time of the block under ``runtime_s``; in a terminal, show the words if it takes long."""
-        began = time.perf_counter()
+        began, compiled_s = time.perf_counter(), self._compiled_s
         try:
             with self.shown(words):
                 yield
         finally:
-            self.record["runtime_s"][name] += time.perf_counter() - began
+            inside_s = 0.0 if name == "compile" else self._compiled_s - compiled_s
+            self.record["runtime_s"][name] += max(0.0, time.perf_counter() - began - inside_s)
+            self.record["runtime_s"]["compile"] += inside_s
 
     def shown(self, words: str) -> AbstractContextManager[object]:
         """Show the words in a terminal while the block takes long."""
@@ -80,9 +84,24 @@ class Run:
 
         return Progress(self.err, words)
 
+    def hear_compiler(self) -> None:
+        """Say from now on, on stderr, when kernels are compiled, whoever asks for it, and how long that took."""
+        from mast_opt.planner.solving.kernel_compilation import compilation_heard
+
+        def told(kind: str, seconds: float | None) -> None:
+            if seconds is None:
+                self.say(
+                    f"compiling for {kind}, once for this installation: usually about a minute, beyond any time limit"
+                )
+            else:
+                self._compiled_s += seconds
+                self.say(f"compiled in {seconds:.0f} s")
+
+        self._told.close()
+        self._told.enter_context(compilation_heard(told))
+
     def compile(self, problem: Problem[Any], solver: str, cancel: threading.Event) -> None:
-        """Compile what a solver needs for a problem, or load it, before any time limit begins; say so if it takes
-        long.
+        """Compile what a solver needs for a problem, or load it, before any time limit begins.
 
         Raises:
             Interrupted: cancelled before everything was compiled.
@@ -90,10 +109,14 @@ class Run:
         from mast_opt.planner.solving.kernel_compilation import needed, rehearse
         from mast_opt.problems.registry import kind_of
 
+        self.hear_compiler()
         kind = kind_of(problem)
-        words = f"compiling for {solver}, once for this installation; the time limit starts afterwards"
         with self.phase("compile", "compiling, once"):
-            rehearse(kind, needed(kind, solver, problem), cancel, lambda: self.say(words))
+            rehearse(kind, needed(kind, solver, problem), cancel)
+
+    def close(self) -> None:
+        """Hear no compiler any more."""
+        self._told.close()
 
     @cached_property
     def out(self) -> Console:

@@ -75,9 +75,9 @@ def _unique(option: str, values: Sequence[ValueT]) -> tuple[ValueT, ...]:
 
 def compile_for(run: Run, policies: Sequence[str]) -> None:
     """Compile what these policies need, or load it, before the clock of the runs begins."""
-    words = "compiling for the simulation, once for this installation"
+    run.hear_compiler()
     with run.phase("compile", "compiling, once"):
-        warm_up_simulation(policies, lambda: run.say(words))
+        warm_up_simulation(policies)
 
 
 def sweep(

@@ -223,3 +223,18 @@ def test_a_thread_that_waits_for_another_one_to_compile_can_be_cancelled() -> No
     finally:
         go_on.set()
         other.join()
+
+
+def test_who_listens_hears_of_every_compilation_and_how_long_it_took() -> None:
+    heard: list[tuple[str, bool]] = []
+
+    @numba.njit
+    def fresh(value):  # type: ignore[no-untyped-def]
+        return value + 1
+
+    kind = kind_named("data-placement")
+    with compiling.compilation_heard(lambda name, seconds: heard.append((name, seconds is None))):
+        compiling.rehearse(kind, [Rehearsal("a test that is heard", lambda tools: fresh(1) and None)])
+        compiling.rehearse(kind, [Rehearsal("a test that compiles nothing", lambda tools: None)])
+    compiling.rehearse(kind, [Rehearsal("a test that nobody hears", lambda tools: fresh(1.5) and None)])
+    assert heard == [("data-placement", True), ("data-placement", False)]

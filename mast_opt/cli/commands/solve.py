@@ -173,13 +173,12 @@ def command(
     ):
 
         def on_event(event: Event) -> None:
-            if event.compiling:
-                run.say(f"compiling for {solver}, once for this installation; the time limit starts afterwards")
             event_log(event)
             search_log(event)
             progress(event)
 
         contradiction = ""
+        run.hear_compiler()
         try:
             solution = solve(
                 problem,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer, Console, Run
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.planner.solving import warm_up
 from mast_opt.problems.registry import kind_named
@@ -33,11 +33,12 @@ def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:
             kind_named(name)
     seconds: dict[str, float] = {}
     compiled: set[str] = set()
+    run.hear_compiler()
     with Interrupt(run, "what is compiled already") as interrupt, run.phase("compile"):
         for name in names:
             began = time.perf_counter()
             with run.shown(f"compiling for {name}, once"):
-                _warm_up(name, lambda kind: _say(run, kind, compiled), interrupt.cancel)
+                _warm_up(name, compiled.add, interrupt.cancel)
             seconds[name] = time.perf_counter() - began
     run.record["warm_up"] = [
         {"kind": name, "compiled": name in compiled, "seconds": round(seconds[name], 3)} for name in names
@@ -59,9 +60,3 @@ def _warm_up(name: str, on_compile: Callable[[str], None], cancel: threading.Eve
     from mast_opt.live.simulation.warm_up import warm_up_simulation
 
     warm_up_simulation(on_compile=lambda: on_compile(SIMULATION), cancel=cancel)
-
-
-def _say(run: Run, kind: str, compiled: set[str]) -> None:
-    """Say whether a kind's kernels were compiled or only loaded."""
-    compiled.add(kind)
-    run.say(f"compiling for {kind}, once for this installation")

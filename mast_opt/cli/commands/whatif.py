@@ -16,7 +16,7 @@ from mast_opt.cli.json_record import violation_keys, whatif_keys
 from mast_opt.cli.table_output import answered, check_table_output, is_table_file
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
-from mast_opt.core.wording import counted
+from mast_opt.core.wording import counted, percent
 from mast_opt.planner.analysis.scenario_files import check_scenarios, read_scenarios, scenario_warnings
 from mast_opt.planner.analysis.whatif import WhatIf, whatif
 from mast_opt.planner.io import check_plan_target, validate, write_plan
@@ -125,6 +125,9 @@ def command(
                 workers=workers,
                 ray=ray,
                 params=chosen,
+                on_outcome=lambda one: run.say(
+                    f"planned: {one.name}, {one.solution.outcome}, gap {percent(one.open_gap)}"
+                ),
                 **limits.keywords(interrupt.cancel),
             )
     runtime_s = run.record["runtime_s"]

@@ -1,14 +1,14 @@
 """Scenario analysis (``whatif``): what happens to an instance and its plan if something changes."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Unpack
 
 import numpy as np
 
-from mast_opt.core.arguments import a, a_text, checked, each, optional
+from mast_opt.core.arguments import a, a_function, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import relative_gap
@@ -96,7 +96,12 @@ class WhatIf(Summarised, Generic[PlanT]):
 
 
 @checked(
-    keywords_of(SolveLimits), scenarios=each(a(Scenario)), robust=optional(a_text), workers=a_text, ray=optional(a_text)
+    keywords_of(SolveLimits),
+    scenarios=each(a(Scenario)),
+    robust=optional(a_text),
+    workers=a_text,
+    ray=optional(a_text),
+    on_outcome=optional(a_function),
 )
 def whatif(
     problem: Problem[PlanT],
@@ -109,6 +114,7 @@ def whatif(
     workers: str = "threads",
     ray: str | None = None,
     params: Params | Mapping[str, Any] | None = None,
+    on_outcome: Callable[[Outcome[PlanT]], None] | None = None,
     **limits: Unpack[SolveLimits],
 ) -> WhatIf[PlanT]:
     """Solve the instance under every scenario, beginning with the base plan, and compare with it.
@@ -137,6 +143,7 @@ def whatif(
             scenario whose worker is lost is solved again here. The joint program of a robust plan is solved here.
         ray: address of the cluster: ``auto``, ``HOST:PORT`` or ``ray://HOST:PORT``; given, workers are those of Ray.
         params: of a heuristic, as in ``solve``.
+        on_outcome: called with each scenario once it is planned, and with the base; with ``jobs``, from any thread.
         limits: of each solve, see ``SolveLimits``. ``cancel`` stops all; every solve keeps its best plan.
 
     Raises:
@@ -182,7 +189,10 @@ def whatif(
             unknown = before is None or solution.plan is None
             moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
             base_verdict = None if begin is None else kind.verification.verify(instance, begin)
-            return Outcome(name, instance, solution, moved, base_verdict, losses[name])
+            found = Outcome(name, instance, solution, moved, base_verdict, losses[name])
+            if on_outcome is not None:
+                on_outcome(found)
+            return found
 
         first, *others = pool.each(outcome, instances)
         if robust is not None and questions.two_stage is not None and before is not None and not cancel.is_set():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -36,6 +37,22 @@ INTERRUPTED = "interrupted while kernels were compiled; what was compiled until 
 _ready: set[tuple[str, str]] = set()
 """(kind, rehearsal) of those that are done: what is loaded stays loaded for as long as the process lives."""
 _lock = threading.RLock()
+_listeners: list[Callable[[str, float | None], None]] = []
+
+
+@contextmanager
+def compilation_heard(listener: Callable[[str, float | None], None]) -> Iterator[None]:
+    """Tell a listener of every compilation in this process within the block, whoever asked for it.
+
+    Args:
+        listener: called with the name of a kind and None when compiling for it begins, and again with the seconds that
+            it took. It may be called from any thread.
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 def needed(kind: Kind[Any, Any], solver: str, problem: Any | None = None) -> tuple[Rehearsal, ...]:
@@ -74,11 +91,16 @@ def rehearse(
     if all((kind.name, rehearsal.name) in _ready for rehearsal in rehearsals):
         return
     given, cancel = cancel, cancel or threading.Event()
-    said: list[bool] = []
+    began_s: list[float] = []
+
+    def tell(seconds: float | None) -> None:
+        for listener in tuple(_listeners):
+            listener(kind.name, seconds)
 
     def compiling() -> None:
-        if not said:
-            said.append(True)
+        if not began_s:
+            began_s.append(time.perf_counter())
+            tell(None)
             on_compile()
 
     with cancelling(cancel), _alone(cancel):
@@ -89,6 +111,9 @@ def rehearse(
             compiling()
             _compile_elsewhere(kind, [rehearsal.name for rehearsal in left], cancel)
             _run(kind, left, cancel, _Compiler(cancel, compiling, elsewhere=False))
+        finally:
+            if began_s:
+                tell(time.perf_counter() - began_s[0])
     if given is None and cancel.is_set():
         raise Interrupted(INTERRUPTED)
 

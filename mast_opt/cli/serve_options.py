@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mast_opt.cli.kueue import KueueOptions, params_of
+from mast_opt.cli.options import named_values
 from mast_opt.core.errors import BackendUnavailable, UsageError
 
 if TYPE_CHECKING:
     from mast_opt.cli.invocation import Run
     from mast_opt.live.hosts.kueue.host import KueueHost
+    from mast_opt.live.policies.mast_params import MastParams
     from mast_opt.live.service.access import Access
     from mast_opt.live.store.sql_store import SqlStore
     from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -41,6 +43,14 @@ def check_host(host: str, fleet: Path | None, kueue: KueueOptions) -> None:
         raise UsageError("--worker goes with --host kueue")
     if host == "kueue" and fleet is not None:
         raise UsageError("--fleet: the servers of Kueue are the quotas of its workers; leave it away")
+
+
+def mast_params(texts: list[str] | None) -> MastParams:
+    """Parameters of the policy of ``mast-opt serve``. Raises UsageError."""
+    from mast_opt.live.policies.mast_params import MastParams
+    from mast_opt.live.simulation.params import values_of
+
+    return values_of(MastParams, named_values("--param", texts, "promote_after_s=86400"))
 
 
 def kueue_host(kueue: KueueOptions, priorities: str | None, run: Run) -> KueueHost:

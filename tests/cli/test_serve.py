@@ -22,6 +22,7 @@ pytestmark = pytest.mark.second_tier
         (["--new-token", "ada"], "expected some of submit, read, operate"),
         (["--new-token", "a b=read"], "expected a new one"),
         (["--fleet", "none"], "none"),
+        (["--param", "promote_after_s=-1"], "promote_after_s is -1; expected at least 0"),
         ([], "--fleet"),
     ],
 )

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
@@ -103,15 +104,16 @@ class Drawn:
         return found
 
     def run(self, policy: Mast) -> list[ev.Stored]:
-        """The log until no job is left that ever ends."""
+        """The log until no job is left that ever ends. Where jobs are promoted, all takes longer."""
         state = State(self.servers, tiers=(0, 1, 2), replicas=self.replicas)
-        names = self.jobs.items()
+        slower = 20 if policy.params.promote_after_s else 1
+        names = {name: (slower * at, slowed(spec, slower)) for name, (at, spec) in self.jobs.items()}.items()
         work = {
             name: Work(spec.duration_ms or 0, spec.checkpoint_ms, spec.restart_ms, limit_ms=spec.limit_ms)
             for name, (_, spec) in names
         }
         coming: list[tuple[int, ev.Event]] = [(0, event) for event in state.opening()]
-        happenings = self.happenings()
+        happenings = [(slower * at, event) for at, event in self.happenings()]
         coming += sorted(
             [(at, ev.Submitted(name, spec)) for name, (at, spec) in names] + happenings, key=lambda p: p[0]
         )
@@ -124,12 +126,20 @@ class Drawn:
         return log
 
 
+def slowed(spec: ev.JobSpec, slower: int) -> ev.JobSpec:
+    """A job with longer times."""
+    times = ("duration_ms", "limit_ms", "checkpoint_ms", "restart_ms")
+    return replace(spec, **{name: at and slower * at for name in times if (at := getattr(spec, name)) is not None})
+
+
 PARAMS = (
     MastParams(),
     MastParams(backfill="shortest-limit"),
     MastParams(pack="always"),
     MastParams(runner_up=True),
     MastParams(bind="free"),
+    MastParams(promote_after_s=1),
+    MastParams(without_limits="hold", hold_after_s=0),
 )
 
 
@@ -221,7 +231,10 @@ def small(at: int, **changed: Any) -> dict[str, Any]:
 
 
 def starts(rows: list[dict[str, Any]], **params: str) -> dict[str, int]:
-    log = list(run_trace(trace_of(*rows), "mast", params).events())
+    """Job → time of its start; nobody may be stopped."""
+    trace = trace_of(*rows)
+    trace = replace(trace, submissions=replace(trace.submissions, preemptible=np.zeros(len(rows), np.bool_)))
+    log = list(run_trace(trace, "mast", params).events())
     assert check_log(log, all_end=True, durations=True) == ()
     return {one.event.job: one.at_ms for one in log if isinstance(one.event, ev.Placed)}
 
@@ -235,6 +248,39 @@ def test_a_gang_is_not_passed_for_ever(factor: int) -> None:
     rows = [row | {"limit_ms": factor * row["limit_ms"]} for row in STREAM]
     assert starts(rows)["j2"] == 150
     assert starts(rows, reserve="false")["j2"] == 1150
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_job_of_a_low_tier_is_not_passed_for_ever(seed: int) -> None:
+    """In an endless stream of more important jobs it starts t T + (n + t + 2) L after it came at the latest, with
+    n older jobs that wait when it has come to the first tier."""
+    rng = random.Random(seed)
+    tier, tasks, longest_ms, after_s = rng.choice([1, 2]), rng.choice([1, 2]), 1000, 3
+    stream = [
+        small(300 * at, tier=rng.randrange(tier), duration_ms=(ms := rng.randint(500, longest_ms)), limit_ms=ms)
+        for at in range(100)
+    ]
+    low = small(1000, tier=tier, tasks=tasks, duration_ms=longest_ms, limit_ms=longest_ms)
+    rows = sorted([*stream, low], key=lambda row: row["submitted_ms"])
+    name = f"j{rows.index(low)}"
+    found = starts(rows, promote_after_s=str(after_s))
+    promoted_ms = 1000 + tier * after_s * 1000
+    older = sum(found[f"j{at}"] > promoted_ms for at, row in enumerate(rows) if row["submitted_ms"] <= 1000)
+    assert found[name] <= promoted_ms + (older + tier + 1) * longest_ms
+    assert starts(rows)[name] > 30_000
+
+
+def test_promoted_work_takes_no_promise() -> None:
+    """The tier-1 gang has a promise when the tier-2 gang is promoted beyond it; who is more important of itself has
+    to keep neither, and then the older gang goes first."""
+    busy = [small(at, duration_ms=1000, limit_ms=1000) for at in (0, 500)]
+    gangs = [
+        small(600, tier=2, tasks=2, duration_ms=500, limit_ms=500),
+        small(610, tier=1, tasks=2, duration_ms=500, limit_ms=500),
+    ]
+    assert starts([*busy, *gangs])["j3"] == 1500
+    found = starts([*busy, *gangs, *(small(620 + at, tier=1) for at in range(5))], promote_after_s="1")
+    assert found["j3"] == 1500
 
 
 def test_a_gang_without_limits_has_servers_kept_after_a_time() -> None:
@@ -251,6 +297,8 @@ def test_faulty_parameters() -> None:
         MastParams(without_limits="wait")
     with pytest.raises(UsageError, match="hold_after_s is -1; expected at least 0"):
         MastParams(hold_after_s=-1)
+    with pytest.raises(UsageError, match="promote_after_s is -1; expected at least 0"):
+        MastParams(promote_after_s=-1)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.service import forecast_child
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
-from mast_opt.live.service.live import Live
+from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.service.start_times import StartTimes, sooner
 from mast_opt.live.store.sqlite import open_sqlite
@@ -41,7 +42,7 @@ def test_a_waiting_job_says_when_it_starts(tmp_path: Path) -> None:
         client.post("/v1/jobs", json=[{"job": f"r{at}", "limit_s": 1000 * (at + 1), **JOB} for at in range(3)])
         until(lambda: client.get("/v1/jobs").json()["states"]["running"] == 3)
         client.post("/v1/jobs", json=[{"job": "gang", "tasks": 2, "limit_s": 5000, **JOB}, {"job": "one", **JOB}])
-        live.starts = StartTimes(partial(forecast_child.begin, str(tmp_path)))
+        live.starts = StartTimes(partial(forecast_child.begin, str(tmp_path), MastParams(promote_after_s=3600)))
         with live.state() as state:
             live.starts.take([ev.Stored(1, state.now_ms, some(state.jobs["gang"].promise))])
             live.starts.keep(0.0, state.now_ms, state)
@@ -120,3 +121,29 @@ def test_a_child_that_fails_foretells_nothing(tmp_path: Path) -> None:
     }
     starts.keep(61.0, 7, state)
     starts.close()
+
+
+def test_places_count_promotions(tmp_path: Path) -> None:
+    """A job of tier 1 that has waited for two hours goes before those of tier 0 that came after it."""
+    clock = [0]
+    params = LiveParams(promote_ms=3_600_000)
+    store = open_sqlite(tmp_path)
+    live = Live(
+        store,
+        opening_of(store, SERVERS),
+        lambda: Mast(MastParams(promote_after_s=3600)),
+        SimulatedLiveHost,
+        params,
+        clock=lambda: clock[0],
+    )
+    live.start()
+    try:
+        client = web(build(live, store, Access(None)))
+        for hour, tier in enumerate((0, 1, 0, 0)):
+            clock[0] = hour * 3_600_000
+            client.post("/v1/jobs", json=[{"job": f"j{hour}", **JOB, "tier": tier, "tasks": 3}])
+        listed = client.get("/v1/jobs", params={"state": "waiting", "order": "place"}).json()["jobs"]
+        assert [(one["job"], one["place"]) for one in listed] == [("j0", 1), ("j1", 2), ("j2", 3), ("j3", 4)]
+    finally:
+        live.close()
+        store.close()

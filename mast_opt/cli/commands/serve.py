@@ -27,6 +27,7 @@ from mast_opt.cli.serve_options import (
     is_url,
     kueue_host,
     listening,
+    mast_params,
     servers_of,
     state_of,
     store_of,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from mast_opt.live.hosts.kueue.host import KueueHost
     from mast_opt.live.hosts.protocol import Host
     from mast_opt.live.loop.state import State
+    from mast_opt.live.policies.mast_params import MastParams
     from mast_opt.live.service.access import Access
     from mast_opt.live.service.live import Live
     from mast_opt.live.service.solves import Solves
@@ -101,6 +103,7 @@ def command(
     rate: Annotated[
         float, above(0, "Requests a second of one client in the long run; twice as many at once.")
     ] = 5000.0,
+    param: Annotated[list[str] | None, repeated("NAME=VALUE: a parameter of mast, as for simulate.")] = None,
     kueue: KueueOptions = KueueOptions(),
     priorities: Annotated[
         str | None,
@@ -152,6 +155,7 @@ def command(
         run.say(f"Nobody is let in: {access.problem}.")
     log = access_log if access_log is not None else None if is_url(state) else Path(state) / ACCESS_LOG
     check_host(host, fleet, kueue)
+    mast = mast_params(param)
     with run.phase("read"):
         servers = servers_of(fleet)
         over = None if host == "sim" else kueue_host(kueue, priorities, run)
@@ -159,8 +163,8 @@ def command(
     try:
         folder = plans if plans is not None else None if is_url(state) else Path(state) / PLANS
         web = partial(_web, access, tuple(host_name or ()), log, (tls_cert, tls_key), alone, behind_proxy)
-        saves = partial(_snapshot, state, int(keep_days * 86_400_000)), partial(_forecast, state)
-        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease, *saves)
+        saves = partial(_snapshot, state, int(keep_days * 86_400_000)), partial(_forecast, state, mast)
+        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease, mast, *saves)
     finally:
         store.close()
     run.record.update(kind="service", host=host)
@@ -177,6 +181,7 @@ def _serve(
     has_tls: bool,
     kueue: KueueHost | None,
     lease_s: float,
+    mast: MastParams,
     saves: Callable[[int], subprocess.Popen[bytes]],
     foretells: Begin,
 ) -> None:
@@ -193,7 +198,7 @@ def _serve(
     from mast_opt.live.service.streams import Streams
     from mast_opt.live.simulation.warm_up import warm_up_simulation
 
-    params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}", ttl_s=lease_s)
+    params = LiveParams(f"{socket.gethostname()}/{os.getpid()}", ttl_s=lease_s, promote_ms=1000 * mast.promote_after_s)
     host_of: Callable[..., Host] = SimulatedLiveHost
     if kueue is not None:
         host_of = lambda _: kueue  # noqa: E731
@@ -203,7 +208,7 @@ def _serve(
         return opening_of(store, begins)
 
     opened()  # an empty log needs a fleet
-    live = Live(store, lambda: opened()(), Mast, host_of, params, saves=saves, foretells=foretells)
+    live = Live(store, lambda: opened()(), lambda: Mast(mast), host_of, params, saves=saves, foretells=foretells)
     solves, streams = Solves(live, store, plans), Streams()
     listener = listening(where)
     server = uvicorn.Server(web(live, store, solves, streams))
@@ -249,11 +254,11 @@ def _snapshot(state: str, keep_ms: int, epoch: int) -> subprocess.Popen[bytes]:
     return begin(state, epoch, keep_ms)
 
 
-def _forecast(state: str, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
+def _forecast(state: str, mast: MastParams, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
     """A process that foretells starts of waiting jobs."""
     from mast_opt.live.service.forecast_child import begin
 
-    return begin(state, now_ms, out)
+    return begin(state, mast, now_ms, out)
 
 
 def _say_left_aside(run: Run, found: Iterable[str]) -> None:

@@ -119,6 +119,11 @@ class JobRecord:
         limit_ms = self.spec.limit_ms
         return None if limit_ms is None else limit_ms + (self.since_ms if self.state is JobState.RUNNING else now_ms)
 
+    def queue_tier(self, now_ms: int, promote_ms: int) -> int:
+        """The tier of a waiting job for its place in the queue: the next more important one each time that it has
+        waited for ``promote_ms``; 0 for never."""
+        return max(0, self.spec.tier - (now_ms - self.since_ms) // promote_ms) if promote_ms else self.spec.tier
+
     @property
     def waits(self) -> bool:
         """Whether a job waits, so that a policy may place it."""

@@ -22,6 +22,8 @@ class Size(NamedTuple):
     cpu_mcores: int = 0
     """Millicores of a task, like its memory; only GPUs are counted here."""
     memory_mib: int = 0
+    queue_tier: int = 0
+    """Tier for their place in the queue; nothing is counted by it."""
 
     @property
     def counted(self) -> tuple[int, int]:

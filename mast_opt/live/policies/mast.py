@@ -5,7 +5,7 @@ something that it can use becomes free, so that a turn costs what has changed an
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from mast_opt.live.loop import events as ev
@@ -20,7 +20,7 @@ from mast_opt.live.policies.fit_times import FOREVER
 from mast_opt.live.policies.head_of_line import ARRIVALS
 from mast_opt.live.policies.mast_params import COPY, FAIR, HOLD, HOME, LATE, SCOPES, SHARE, MastParams
 from mast_opt.live.policies.region_loads import RegionLoads
-from mast_opt.live.policies.reservations import Reservations
+from mast_opt.live.policies.reservations import Reservations, queue_tier
 from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses
 from mast_opt.live.policies.whole_servers import WholeServers, packed_bid
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
@@ -37,8 +37,8 @@ _Head = tuple[_Rank, str, Key]
 
 
 class Mast:
-    """Policy of MAST, with the order: tier after quotas, then most credit, then the oldest. A job that fits may pass
-    one that does not."""
+    """Policy of MAST, with the order: tier after quotas and promotions, then most credit, then the oldest. A job that
+    fits may pass one that does not."""
 
     name: str = "mast"
     reacts_to: ClassVar[frozenset[type]] = CHANGES | {ev.ReplicaDropped}
@@ -55,7 +55,8 @@ class Mast:
         self._seen_growth = 0
         self._loads = RegionLoads(self.params.age_s * SECOND_MS)
         hold = self.params.without_limits == HOLD
-        self._reservations = Reservations(self.params.hold_after_s * SECOND_MS if hold else None)
+        self._promote_ms = self.params.promote_after_s * SECOND_MS
+        self._reservations = Reservations(self.params.hold_after_s * SECOND_MS if hold else None, self._promote_ms)
         self._unreserved: set[str] = set()
         """Regions where the first job may be another one than that with the reservation."""
         self._stopping: set[str] = set()
@@ -73,7 +74,8 @@ class Mast:
         """Queue the jobs that wait."""
         self._loads.begin(snapshot)
         self._whole = WholeServers()
-        self._waiting = WaitingClasses(snapshot, home=self.params.scope == "region", limits=self.params.reserve)
+        home, limits = self.params.scope == "region", self.params.reserve
+        self._waiting = WaitingClasses(snapshot, home=home, limits=limits, promote_ms=self._promote_ms)
         self._due, self._regions = {}, frozenset(snapshot.supply_mgpu)
         self._stopping = {record.name for record in snapshot.jobs.values() if record.state is JobState.STOPPING}
         self._seen_growth = snapshot.reclaimable.count
@@ -87,6 +89,8 @@ class Mast:
         """Take in the news, and serve the queues by rank or by age."""
         self._loads.take_in(snapshot)
         self._take_in(snapshot, actions)
+        for record in self._waiting.promoted(snapshot):
+            self._join(record, snapshot)
         before_round = self._seen_growth
         if self._reservations.active:
             self._reservations.review(snapshot, actions)
@@ -303,16 +307,17 @@ class Mast:
         held, never = self._reservations.of_region, list[str]()
         while True:
             others = [*never, *(one.job for one in held.values())]
+            below = held[region].rank if region in held else FOREVER  # nobody loses a promise to a promoted job
             if self._by_rank(snapshot):
-                name = self._waiting.first_by(region, lambda record: self._order(record, snapshot), others, snapshot)
+                name = self._waiting.first_by(region, self._claim(below, snapshot), others, snapshot)
             else:
-                name = self._waiting.oldest(region, others, snapshot)
+                name = self._waiting.oldest(region, others, below, snapshot)
             if not name:
                 return
-            record, holder = snapshot.jobs[name], held.get(region)
+            record = snapshot.jobs[name]
             if before is not None and self._order(before, snapshot) <= self._order(record, snapshot):
                 return
-            if holder is not None and snapshot.importance(record) >= holder.tier:
+            if snapshot.importance(record) >= below:
                 return
             given = self._reservations.give(record, region, snapshot, actions)
             self._follow_promises()
@@ -346,11 +351,15 @@ class Mast:
         return tier, *others
 
     def _order(self, record: JobRecord, snapshot: Snapshot) -> _Rank:
-        """Rank by which reservations are given."""
+        """Rank by which reservations are given where there is none."""
         share: Any = -snapshot.credit_milli(record.spec.tenant) if snapshot.has_quotas else 0
         if snapshot.has_quotas and self.params.sharing == FAIR:
             share = snapshot.fair_shares(record.spec.tenant, self._weights, self.params.half_life_s * SECOND_MS)
-        return snapshot.importance(record), share, record.submitted_ms, record.number
+        return queue_tier(record, self._promote_ms, snapshot), share, record.submitted_ms, record.number
+
+    def _claim(self, below: int, snapshot: Snapshot) -> Callable[[JobRecord], _Rank]:
+        """Rank by which reservations are given; those whose importance is not below that come last."""
+        return lambda record: (snapshot.importance(record) >= below, *self._order(record, snapshot))
 
     def _best(
         self, record: JobRecord, regions: tuple[str, ...], snapshot: Snapshot, actions: Actions

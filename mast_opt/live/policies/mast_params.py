@@ -46,6 +46,8 @@ class MastParams:
             ``hold``: after ``hold_after_s`` of waiting, the servers that it needs are kept for it.
         hold_after_s: see there.
         backfill: order of the jobs that do not hold it: ``submission`` or ``shortest-limit``.
+        promote_after_s: each time that a job has waited for so long, it counts as of the next more important tier for
+            its place in the queue, though not for what it may stop; 0 for never. Work over its quota does not.
         reclaim: which work within its quota may stop work that borrows: ``any``; ``lower-priority``: only more
             important work; ``never``: none that could not stop it if its quota covered it.
         sharing: of equally important work, whose goes first: ``credit``: of the tenant that left most of its quota
@@ -65,6 +67,7 @@ class MastParams:
     without_limits: str = PASS
     hold_after_s: int = 96 * 3600
     backfill: str = BY_SUBMISSION
+    promote_after_s: int = 0
     reclaim: str = Reclaim.ANY.value
     sharing: str = CREDIT
     half_life_s: int = 0
@@ -74,7 +77,7 @@ class MastParams:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UsageError(f"{name} is {getattr(self, name)!r}; expected one of {', '.join(choices)}")
-        for name in ("age_s", "hold_after_s", "half_life_s"):
+        for name in ("age_s", "hold_after_s", "promote_after_s", "half_life_s"):
             if getattr(self, name) < 0:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected at least 0")
         if self.sharing == CREDIT and (self.half_life_s or self.weights):

@@ -30,6 +30,9 @@ class Reservation:
 
     job: str
     tier: int
+    """Importance of its holder."""
+    rank: int
+    """Tier by which it binds: that for its holder's place in the queue."""
     region: str
     times: FitTimes
     by_ms: int = FOREVER
@@ -48,10 +51,11 @@ class Reservations:
     Args:
         hold_after_ms: how long a job waits before servers are kept for it although limits do not say when it fits;
             None for ever.
+        promote_ms: see ``JobRecord.queue_tier``.
     """
 
-    def __init__(self, hold_after_ms: int | None) -> None:
-        self._hold_after_ms = hold_after_ms
+    def __init__(self, hold_after_ms: int | None, promote_ms: int) -> None:
+        self._hold_after_ms, self._promote_ms = hold_after_ms, promote_ms
         self.active = False
         """Whether any job has had a limit, or waits long enough to have servers kept; nothing is done before."""
         self.of_region: dict[str, Reservation] = {}
@@ -79,17 +83,17 @@ class Reservations:
         self.active = self.active or record.spec.limit_ms is not None or self._hold_after_ms is not None
         tier, held = record.spec.tier, self.of_region
         full = len(held) == len(snapshot.supply_mgpu) and not snapshot.has_quotas
-        if not self.active or (full and all(tier >= one.tier for one in held.values())):
+        if not self.active or (full and all(tier >= one.rank for one in held.values())):
             return []
         tier = snapshot.importance(record)
-        return [region for region in snapshot.admissible(record) if region not in held or tier < held[region].tier]
+        return [region for region in snapshot.admissible(record) if region not in held or tier < held[region].rank]
 
     def due(self, tier: int | None) -> Iterator[Reservation]:
         """The reservations of work as important as this, or (None) of all, that fit by now, the most important first;
         each is given once a turn."""
         least = FOREVER if tier is None else tier
-        found = [one for one in self.of_region.values() if not one.tried and one.tier <= least]
-        for one in sorted(found, key=lambda one: one.tier):
+        found = [one for one in self.of_region.values() if not one.tried and one.rank <= least]
+        for one in sorted(found, key=lambda one: one.rank):
             if not one.tried and one.by_ms == NOW:
                 one.tried = True
                 yield one
@@ -101,7 +105,8 @@ class Reservations:
             one.tried = False
             record = snapshot.jobs.get(one.job)
             why = self._lost(one, record, kinds, snapshot)
-            if why is None:
+            if record is not None and why is None:
+                one.rank = queue_tier(record, self._promote_ms, snapshot)
                 self._renew(one, snapshot, actions, snapshot.news)
                 continue
             self._drop(one)
@@ -134,7 +139,7 @@ class Reservations:
         one.version = one.times.version
         by_ms = one.times.by()
         hold_ms = FOREVER if self._hold_after_ms is None else self._hold_after_ms
-        if by_ms == FOREVER and snapshot.now_ms - record.submitted_ms < hold_ms:
+        if by_ms == FOREVER and not (one.times.ever and snapshot.now_ms - record.submitted_ms >= hold_ms):
             servers: tuple[str, ...] = ()
         elif by_ms == one.by_ms and by_ms != FOREVER and one.times.fit_on(one.servers, by_ms):
             return
@@ -223,7 +228,7 @@ class Reservations:
 
     def _binds(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
         """Whether a reservation binds a job: it is another job's, and at least as important."""
-        return one.job != record.name and snapshot.importance(record) >= one.tier
+        return one.job != record.name and snapshot.importance(record) >= one.rank
 
     def _ends_before(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
         """Whether a job that starts now ends, by its limit, before a reservation falls due."""
@@ -232,7 +237,8 @@ class Reservations:
 
     def _reserve(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> Reservation:
         """Give a job the reservation of a region."""
-        one = Reservation(record.name, tier, region, self._times_of(record, tier, region, snapshot))
+        rank = queue_tier(record, self._promote_ms, snapshot)
+        one = Reservation(record.name, tier, rank, region, self._times_of(record, tier, region, snapshot))
         self.of_region[region] = one
         self.changed.append(region)
         return one
@@ -253,6 +259,12 @@ class Reservations:
         self._times[key] = known
         known.catch_up(snapshot)
         return known
+
+
+def queue_tier(record: JobRecord, promote_ms: int, snapshot: Snapshot) -> int:
+    """The tier of a waiting job for its place in the queue: after quotas, and promoted where they cover it."""
+    tier = snapshot.importance(record)
+    return tier if tier != record.spec.tier else record.queue_tier(snapshot.now_ms, promote_ms)
 
 
 def _servers(bid: Bid) -> list[str]:

@@ -2,7 +2,7 @@
 
 import bisect
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mast_opt.live.loop.jobs import JobRecord
@@ -15,11 +15,12 @@ Brief = Sequence[tuple[int, int]]
 
 @dataclass(eq=False)
 class WaitingClass:
-    """Jobs of one tier, shape, tenant and set of regions, and of one time limit where that matters."""
+    """Jobs of one tier, place in the queue, shape, tenant and set of regions, and of one time limit where that
+    matters."""
 
     key: Key
     tier: int
-    """Tier before quotas."""
+    """Tier for their place in the queue, before quotas."""
     regions: tuple[str, ...]
     tenant: str
     task_mgpu: int
@@ -40,8 +41,8 @@ class WaitingClass:
 class SizeOrder:
     """The classes that ask for one size, the oldest head first."""
 
-    def __init__(self, tier: int) -> None:
-        self.tier = tier
+    def __init__(self, size: Size) -> None:
+        self.own_tier, self.tier = size.tier, size.queue_tier
         self.full = 0
         """Groups in which the size was searched for in vain since they last grew."""
         self.kept = 0
@@ -103,10 +104,11 @@ class WaitingClasses:
     Args:
         home: jobs run in their home region only.
         limits: jobs of different time limits are in different classes.
+        promote_ms: see ``JobRecord.queue_tier``.
     """
 
-    def __init__(self, snapshot: Snapshot, *, home: bool, limits: bool) -> None:
-        self._home, self._limits = home, limits
+    def __init__(self, snapshot: Snapshot, *, home: bool, limits: bool, promote_ms: int = 0) -> None:
+        self._home, self._limits, self._promote_ms = home, limits, promote_ms
         self._room = GroupRoom(snapshot)
         self.classes: dict[Key, WaitingClass] = {}
         self._count = 0
@@ -120,24 +122,27 @@ class WaitingClasses:
         """Region where something is promised → when, and its groups."""
         self._readers: dict[str, dict[str, None]] = {}
         """Dataset → the jobs that read it, in the order in which they came; some may not wait."""
+        self._ageing: list[tuple[int, int, str]] = []
+        """(time when it gets its next tier, number, name), a heap; some may not wait."""
 
     def follow(self, snapshot: Snapshot) -> bool:
         """Take in how much room servers have; False if all has to be counted again."""
         return self._room.follow(snapshot)
 
     def join(self, record: JobRecord, snapshot: Snapshot) -> WaitingClass | None:
-        """Let a job wait, perhaps already and for other regions than before; returns its class if that is a new one."""
-        spec = record.spec
+        """Let a job wait, perhaps already and for other regions or as of another tier than before; returns its class
+        if that is a new one."""
+        spec, tier = record.spec, record.queue_tier(snapshot.now_ms, self._promote_ms)
         regions = snapshot.admissible(record)
         if self._home:
             regions = tuple(region for region in regions if region == spec.home_region)
         limit_ms = spec.limit_ms if self._limits else None
-        key = spec.tier, spec.shape, regions, spec.tenant, limit_ms
+        key = tier, spec.tier, spec.shape, regions, spec.tenant, limit_ms
         known = self.classes.get(key)
         waiting = known
         if waiting is None:
-            places, task_mgpu = tuple(self._places(record, regions, snapshot)), record.asked_mgpu // spec.tasks
-            waiting = WaitingClass(key, spec.tier, regions, spec.tenant, task_mgpu, places, limit_ms, self._count)
+            places, task_mgpu = tuple(self._places(record, tier, regions, snapshot)), record.asked_mgpu // spec.tasks
+            waiting = WaitingClass(key, tier, regions, spec.tenant, task_mgpu, places, limit_ms, self._count)
             self.classes[key] = waiting
             self._count += 1
             for region in regions:
@@ -149,7 +154,17 @@ class WaitingClasses:
             self._readers.setdefault(dataset, {})[record.name] = None
         heapq.heappush(waiting.queue, (record.submitted_ms, record.number, record.name))
         self._rank(waiting)
+        if self._promote_ms and tier:
+            due_ms = record.since_ms + (spec.tier - tier + 1) * self._promote_ms
+            heapq.heappush(self._ageing, (due_ms, record.number, record.name))
         return waiting if known is None else None
+
+    def promoted(self, snapshot: Snapshot) -> Iterator[JobRecord]:
+        """The waiting jobs that may have got another tier since they joined; they are to join again."""
+        while self._ageing and self._ageing[0][0] <= snapshot.now_ms:
+            record = snapshot.jobs.get(heapq.heappop(self._ageing)[2])
+            if record is not None and record.waits:
+                yield record
 
     def readers(self, datasets: Iterable[str], snapshot: Snapshot) -> list[JobRecord]:
         """The waiting jobs that read one of these datasets."""
@@ -242,10 +257,13 @@ class WaitingClasses:
             if order.kept & groups:
                 order.keep_again(groups)
 
-    def oldest(self, region: str, but: Collection[str], snapshot: Snapshot) -> str:
-        """The first waiting job of a region by tier and submission, but for these; empty if there is none."""
+    def oldest(self, region: str, but: Collection[str], below: int, snapshot: Snapshot) -> str:
+        """The first waiting job of a region by tier and submission, but for these and those whose own tier is not below
+        that; empty if there is none."""
         there, first, found = self._groups_in(region), (0, 0, 0), ""
         for order in self._orders:
+            if order.own_tier >= below:
+                continue
             at = 0
             while at < len(order.classes) and (not found or (order.tier, *order.classes[at][:2]) < first):
                 *ranked, _, waiting, groups = order.classes[at]
@@ -297,7 +315,9 @@ class WaitingClasses:
                 self._orders[size].move(waiting, head, groups)
             waiting.ranked = head
 
-    def _places(self, record: JobRecord, regions: tuple[str, ...], snapshot: Snapshot) -> Iterable[tuple[int, int]]:
+    def _places(
+        self, record: JobRecord, tier: int, regions: tuple[str, ...], snapshot: Snapshot
+    ) -> Iterable[tuple[int, int]]:
         """(number of its size, groups of servers) for each amount of GPUs that a task of a waiting job may need."""
         spec = record.spec
         kinds_of: dict[int, set[str] | None] = {}
@@ -309,8 +329,8 @@ class WaitingClasses:
                 assert kinds is not None
                 kinds.add(kind)
         for mgpu, accepted in kinds_of.items():
-            size = Size(spec.tier, mgpu, spec.tasks, spec.within, spec.cpu_mcores, spec.memory_mib)
+            size = Size(spec.tier, mgpu, spec.tasks, spec.within, spec.cpu_mcores, spec.memory_mib, tier)
             number = self._room.watch(size, snapshot)
             if number == len(self._orders):
-                self._orders.append(SizeOrder(spec.tier))
+                self._orders.append(SizeOrder(size))
             yield number, self._room.groups(regions, accepted)

@@ -1,8 +1,9 @@
 """Starts of waiting jobs, foretold by a process of its own, so that nobody who asks the service waits for it.
 
-    MAST_OPT_STATE=FOLDER python -m mast_opt.live.service.forecast_child NOW_MS
+    MAST_OPT_STATE=FOLDER python -m mast_opt.live.service.forecast_child NOW_MS PARAMS
 
-It reads the last snapshot and the events since, and writes (job, by, expected) as JSON.
+It reads the last snapshot and the events since, and writes (job, by, expected) as JSON. Parameters of
+``mast`` are JSON too.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from typing import IO
 
 from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.service.snapshot_child import NICENESS, STATE, opened
 from mast_opt.live.simulation.forecast import PastRuns, foretold
@@ -23,9 +26,9 @@ PAST = 200_000
 """Last events by which run times are judged."""
 
 
-def begin(state: str, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
+def begin(state: str, params: MastParams, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
     """Begin the process that foretells starts, for the log in a folder or at a URL."""
-    command = [sys.executable, "-m", "mast_opt.live.service.forecast_child", str(now_ms)]
+    command = [sys.executable, "-m", "mast_opt.live.service.forecast_child", str(now_ms), json.dumps(asdict(params))]
     return subprocess.Popen(command, env={**os.environ, STATE: state}, stdout=out, start_new_session=True)
 
 
@@ -41,7 +44,8 @@ def main() -> None:
     finally:
         store.close()
     state.now_ms = max(state.now_ms, int(sys.argv[1]))
-    found = foretold(state, Mast, past)
+    params = MastParams(**json.loads(sys.argv[2]))
+    found = foretold(state, lambda: Mast(params), past)
     json.dump([(name, one.by_ms, one.expected_ms) for name, one in found.items()], sys.stdout)
 
 

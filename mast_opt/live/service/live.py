@@ -61,6 +61,7 @@ class LiveParams:
         most_jobs, most_jobs_of_tenant: jobs that may not have ended; further ones are refused.
         observe_s: seconds between two looks at what the host runs.
         retry_s: seconds after which a store that has failed is tried again.
+        promote_ms: as ``JobRecord.queue_tier`` has it; places in the queue are said by it.
     """
 
     holder: str = "mast-opt"
@@ -72,6 +73,7 @@ class LiveParams:
     most_jobs_of_tenant: int = 250_000
     observe_s: float = 60.0
     retry_s: float = 0.2
+    promote_ms: int = 0
 
 
 DISAGREEMENTS = 5
@@ -118,6 +120,7 @@ class Live:
     ) -> None:
         self._store, self._opening, self._policy = store, opening, policy
         self._params = params or LiveParams()
+        self.promote_ms = self._params.promote_ms
         self._clock, self._ticks, self._saves = clock, ticks, saves
         self._saving: subprocess.Popen[bytes] | None = None
         self.starts = StartTimes(foretells)

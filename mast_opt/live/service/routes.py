@@ -83,14 +83,14 @@ class Api(Handlers):
             fits, counts, last = list[tuple[tuple[int, int], JobRecord]](), dict.fromkeys(JobState, 0), (-1, -1)
             for number, record in enumerate(state.jobs.values()):
                 counts[record.state] += 1
-                at = (record.spec.tier if by_place else 0, number)
+                at = (record.queue_tier(state.now_ms, self.live.promote_ms) if by_place else 0, number)
                 if record.name == after:
                     last = at
                 if record.state in states and tenant in (None, record.spec.tenant) and text in record.name:
                     fits.append((at, record))
             fits.sort(key=lambda one: one[0])
             found = [record for at, record in fits if at > last][:limit]
-            why, place = Why(state), places(state, [record.name for record in found])
+            why, place = Why(state), places(state, [record.name for record in found], self.live.promote_ms)
             listed = [
                 views.job_object(
                     record, {**why.of(record), "place": place.get(record.name), **self.live.starts.of(record)}
@@ -127,7 +127,7 @@ class Api(Handlers):
             record = state.jobs.get(name)
             found = None
             if record is not None:
-                said = {**Why(state).of(record), "place": places(state, (name,)).get(name)}
+                said = {**Why(state).of(record), "place": places(state, (name,), self.live.promote_ms).get(name)}
                 found = views.job_object(record, {**said, **self._start(record, state)})
         if found is None:
             found = views.ended_object(self.store.of_job(name))

@@ -69,9 +69,10 @@ class Why:
         return f"{of}, so it comes after all work within quotas" if over > 0 else ""
 
 
-def places(state: State, names: Collection[str]) -> dict[str, int]:
-    """Those of these jobs that wait, with their places in the queue: by tier, then by submission."""
+def places(state: State, names: Collection[str], promote_ms: int) -> dict[str, int]:
+    """Those of these jobs that wait, with their places in the queue: by tier (see ``JobRecord.queue_tier``), then by
+    submission."""
     wanted = {name for name in names if state.jobs[name].state in WAITING}
     queue = [record for record in state.jobs.values() if record.state in WAITING] if wanted else []
-    queue.sort(key=lambda record: record.spec.tier)
+    queue.sort(key=lambda record: record.queue_tier(state.now_ms, promote_ms))
     return {record.name: place for place, record in enumerate(queue, 1) if record.name in wanted}

@@ -1,6 +1,9 @@
 """Jobs whose end is not known: what was submitted, what has been done, and where each one runs."""
 
+from collections import deque
 from dataclasses import dataclass, fields
+from operator import attrgetter
+from weakref import WeakValueDictionary
 
 from mast_opt.live.loop.demand import DemandClass
 from mast_opt.live.loop.events import JobSpec, Promised
@@ -8,10 +11,11 @@ from mast_opt.live.loop.job_states import JobState
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 
 MOST_KEPT = 4096
-"""Classes of equal jobs that are kept."""
+"""Jobs after the last one of its class for which the class is kept, and specifications that further jobs may share."""
+_OWN = attrgetter(*(one.name for one in fields(JobSpec) if one.name != "gpu_types"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class JobClass:
     """Facts that jobs with equal requests share."""
 
@@ -23,22 +27,33 @@ class JobClass:
 
 
 class JobClasses:
-    """Classes of equal jobs, worked out once for each."""
+    """Classes of equal jobs, and their specifications, each in memory once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], JobClass] = {}
+        self._known: WeakValueDictionary[tuple[object, ...], JobClass] = WeakValueDictionary()
+        self._recent: deque[JobClass] = deque(maxlen=MOST_KEPT)
+        self._specs: dict[tuple[object, ...], JobSpec] = {}
 
     def of(self, name: str, spec: JobSpec) -> JobClass:
         """Class to which a job belongs."""
-        kinds = None if spec.gpu_types is None else tuple(spec.gpu_types.items())
-        size = spec.tier, spec.tasks, spec.mgpu, spec.cpu_mcores, spec.memory_mib, kinds, spec.datasets
+        size = spec.tier, spec.tasks, spec.mgpu, spec.cpu_mcores, spec.memory_mib, _kinds(spec), spec.datasets
         key = size, spec.within, spec.prefer, spec.preemptible, spec.tenant, spec.workload, spec.namespace
         known = self._known.get(key)
         if known is None:
-            if len(self._known) == MOST_KEPT:
-                self._known.clear()
             known = self._known[key] = JobClass(job_of(name, spec), spec.asked_mgpu, DemandClass.of(spec))
+        self._recent.append(known)
         return known
+
+    def shared(self, spec: JobSpec) -> JobSpec:
+        """A specification equal to this one that other jobs have too, if there is any."""
+        if len(self._specs) == MOST_KEPT:
+            self._specs.clear()
+        return self._specs.setdefault((_OWN(spec), _kinds(spec)), spec)
+
+
+def _kinds(spec: JobSpec) -> tuple[tuple[str, int], ...] | None:
+    """GPU types of a job, and milli-GPUs on each, in order."""
+    return None if spec.gpu_types is None else tuple(spec.gpu_types.items())
 
 
 _ASKED = tuple(one.name for one in fields(Job) if one.name in JobSpec.__dataclass_fields__)

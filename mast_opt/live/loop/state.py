@@ -145,7 +145,7 @@ class State:
             raise self._corrupt(f"job {event.job} is there already")
         name, spec, now = event.job, event.spec, self.now_ms
         of = self._classes.of(name, spec)
-        self.jobs[name] = JobRecord(name, spec, of, self.submitted, now, since_ms=now)
+        self.jobs[name] = JobRecord(name, self._classes.shared(spec), of, self.submitted, now, since_ms=now)
         self.jobs_of[spec.tenant] = self.jobs_of.get(spec.tenant, 0) + 1
         self.submitted += 1
         self.demand.submitted(of.demand, of.asked_mgpu, spec.datasets, now)

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from sys import intern
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -198,8 +199,9 @@ def _each_once(pairs: list[tuple[str, Any]]) -> None:
         raise _Twice(f"{name[:60]!r} is there twice; expected each key once")
 
 
+@lru_cache(4096)
 def base_units(column: Column, value: float | None) -> int | None:
-    """A number of a request in base units, None for none. Raises Problem."""
+    """A number of a request in base units, None for none; equal ones are one object. Raises Problem."""
     try:
         return None if value is None else column.in_base_units(value)
     except ValueError as error:

@@ -43,7 +43,7 @@ from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.snapshot_format import VERSION as FLEET_VERSION
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
 
-MAGIC = b"mast-opt state 4\n"
+MAGIC = b"mast-opt state 5\n"
 DIGEST = 16
 
 
@@ -93,19 +93,32 @@ def fingerprint() -> bytes:
 def state_bytes(state: State) -> bytes:
     """A state as bytes."""
     encoder, jobs = _Encoder(), list(state.jobs.values())
-    classes = {id(record.of): at for at, record in reversed([*enumerate(jobs)])}
-    numbers = {of: number for number, of in enumerate(classes)}
+    classes, of = _firsts(record.of for record in jobs)
+    first, spec = _firsts(record.spec for record in jobs)
     content = {
         "jobs": len(jobs),
-        "specs": encoder.columns(JobSpec, [record.spec for record in jobs]),
+        "shared": len(first),
+        "specs": encoder.columns(JobSpec, [jobs[at].spec for at in first]),
         "records": encoder.columns(JobRecord, jobs),
-        "classes": list(classes.values()),
-        "of": [numbers[id(record.of)] for record in jobs],
+        "classes": classes,
+        "of": of,
+        "spec": spec,
         "rest": encoder.rest(state),
     }
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, check_circular=False)
     packed = zlib.compress(text.encode(), 1)
     return MAGIC + fingerprint() + hashlib.blake2b(packed, digest_size=DIGEST).digest() + packed
+
+
+def _firsts(values: Iterable[object]) -> tuple[list[int], list[int]]:
+    """Places where each object comes first, and for every object which of these is its own."""
+    first, numbers, own = list[int](), dict[int, int](), list[int]()
+    for at, value in enumerate(values):
+        number = numbers.setdefault(id(value), len(first))
+        if number == len(first):
+            first.append(at)
+        own.append(number)
+    return first, own
 
 
 def state_from(data: bytes) -> State:
@@ -118,10 +131,10 @@ def state_from(data: bytes) -> State:
         raise OtherState("the snapshot is damaged")
     found = _loads(zlib.decompress(packed))
     decoder, classes = _Decoder(), JobClasses()
-    specs = decoder.filled(JobSpec, found["jobs"], found["specs"])
+    specs = list(map(classes.shared, decoder.filled(JobSpec, found["shared"], found["specs"])))
     records = decoder.filled(JobRecord, found["jobs"], found["records"])
-    known = [classes.of(records[at].name, specs[at]) for at in found["classes"]]
-    _set(JobRecord, "spec", records, specs)
+    _set(JobRecord, "spec", records, map(specs.__getitem__, found["spec"]))
+    known = [classes.of(records[at].name, records[at].spec) for at in found["classes"]]
     _set(JobRecord, "of", records, map(known.__getitem__, found["of"]))
     decoder.jobs = dict(zip(map(attrgetter("name"), records), records))
     state = decoder.decoded(found["rest"])

@@ -101,10 +101,12 @@ from .live.simulation.simulate import Simulation as Simulation, import_trace as 
 from .live.simulation.traces.trace import JobTrace as JobTrace, read_trace as read_trace
 from .planner.solving import (
     CrossCheck as CrossCheck,
+    Reuse as Reuse,
     Solution as Solution,
     SolverInfo as SolverInfo,
     SolveRun as SolveRun,
     Stage as Stage,
+    resolve as resolve,
     solve as solve,
     solvers as solvers,
     start as start,

@@ -68,6 +68,7 @@ def solution_keys(solution: Solution[Any]) -> Record:
         "conflicts": [conflict.message for conflict in solution.conflicts],
         "cross_check": None if solution.cross_check is None else solution.cross_check.fields(),
         "last_pass": None if solution.last_pass is None else asdict(solution.last_pass),
+        "reuse": None if solution.reuse is None else solution.reuse.fields(),
     }
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -21,7 +21,7 @@ from mast_opt.core.solve_result import Event, Status
 from mast_opt.core.wording import percent
 from mast_opt.planner.io import check_plan_target, read_start, validate
 from mast_opt.planner.report.terminal.progress import Progress
-from mast_opt.planner.solving import Solution, solve
+from mast_opt.planner.solving import Solution, resolve, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.dispatch import stated_goal
 from mast_opt.problems.kind.overrides import Overrides
@@ -58,6 +58,14 @@ def command(
         Parameter(
             help="A plan, such as last week's, from which as few rows as possible are to differ, at most 0.1% above "
             "the best objective found; also the start unless --start is given."
+        ),
+    ] = None,
+    previous: Annotated[
+        Path | None,
+        Parameter(
+            name="--from",
+            help="The plan of an earlier, similar instance: the search begins with it and stays near it, the bound "
+            "goes on from its prices, and without a limit it ends after a few rounds.",
         ),
     ] = None,
     freeze: Annotated[
@@ -120,6 +128,7 @@ def command(
         mast-opt solve my-instance --solver cpsat --gap 0.01 --threads 8
         mast-opt solve my-instance --solver tetris --start my-plan --seed 7
         mast-opt solve my-instance --near last-weeks-plan
+        mast-opt solve my-instance --from yesterdays-plan --out todays-plan
         mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks
         mast-opt solve my-instance --weight remote=500 --weight moved_work=1
         mast-opt solve my-instance --limit copied_tb=12 --limit moved_work=0.1
@@ -142,8 +151,9 @@ def command(
     single: dict[str, object] = {"--goal": goal, "--weight": weight, "--order": order, "--start": start, "--log": log}
     single |= {"--events": events, "--cross-check": cross_check, "--option": option, "--param": param}
     single |= {"--params": params, "--workers": workers, "--ray": ray, "--iterations": iterations, "--freeze": freeze}
-    single["--formulation"] = formulation != "base"
+    single |= {"--formulation": formulation != "base", "--from": previous}
     _refuse_with_goals(single if goals else {})
+    _refuse_with_from({"--start": start, "--near": near, "--cross-check": cross_check} if previous else {})
     if out is not None and events is not None and events.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     run.load()
@@ -159,7 +169,7 @@ def command(
         begin, close = (None if one is None else _start(run, problem, one) for one in (start, near))
         if out is not None:
             check_plan_target(problem, out)
-            check_not_input(out, path, start, near)
+            check_not_input(out, path, start, near, previous)
     left = _time_left(run, limits.time_limit, writes=out is not None)
     if left is not None and left <= 0:
         return _out_of_time(run, path, limits.time_limit)
@@ -180,9 +190,10 @@ def command(
         contradiction = ""
         run.hear_compiler()
         try:
-            solution = solve(
+            solution = _solved(
                 problem,
                 solver,
+                previous,
                 iterations=iterations,
                 start=begin,
                 formulation=formulation,
@@ -204,6 +215,7 @@ def command(
             from mast_opt.planner.report.plan_files import write_plan
 
             write_plan(problem, solution, out)
+    _say_lost(run, previous, solution.unmatched)
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
     return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full, fault=contradiction)
@@ -212,11 +224,25 @@ def command(
 def _start(run: Run, problem: Problem[PlanT], path: Path) -> PlanT:
     """The plan at a path as one to begin from or to stay near; what did not match is said."""
     reading = read_start(problem, path)
-    for words in reading.unmatched:
+    _say_lost(run, path, reading.unmatched)
+    return reading.plan
+
+
+def _say_lost(run: Run, path: Path | None, unmatched: Sequence[str]) -> None:
+    """Say which labels of an earlier plan found no match; those of none are said where it is read."""
+    for words in unmatched if path is not None else ():
         run.say(
             f"{path} has labels that the instance does not have, and their rows are left out: {words}", label="note:"
         )
-    return reading.plan
+
+
+def _solved(problem: Problem[PlanT], solver: str, previous: Path | None, **asked: Any) -> Solution[PlanT]:  # noqa: ANN401 - arguments of ``solve``
+    """The solution, from an earlier plan where there is one."""
+    if previous is not None:
+        for name in ("start", "near", "cross_check"):
+            asked.pop(name)
+        return resolve(problem, previous, None if solver == DEFAULT_SOLVER else solver, **asked)
+    return solve(problem, solver, **asked)
 
 
 def _refuse_with_goals(given: Mapping[str, object]) -> None:
@@ -224,6 +250,13 @@ def _refuse_with_goals(given: Mapping[str, object]) -> None:
     unfit = [name for name, value in given.items() if value]
     if unfit:
         raise UsageError(f"--goals solves for each goal in turn; leave out {', '.join(unfit)}")
+
+
+def _refuse_with_from(given: Mapping[str, object]) -> None:
+    """Raises UsageError for options that an earlier plan takes the place of."""
+    unfit = [name for name, value in given.items() if value]
+    if unfit:
+        raise UsageError(f"--from begins with its plan and stays near it; leave out {', '.join(unfit)}")
 
 
 def _each_goal(

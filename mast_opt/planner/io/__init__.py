@@ -3,7 +3,7 @@
 Nothing here knows a problem: tables are read, checked and written by the schema that a kind declares.
 """
 
-from mast_opt.planner.io.certificate import read_certificate
+from mast_opt.planner.io.certificate import read_certificate, read_digests
 from mast_opt.planner.io.checksum import checksum
 from mast_opt.planner.io.events import read_events
 from mast_opt.planner.io.read import PlanReading, Reading, kind_of_file, read, read_plan, read_plan_of, read_start
@@ -33,6 +33,7 @@ __all__ = [
     "plan_from_tables",
     "read",
     "read_certificate",
+    "read_digests",
     "read_events",
     "read_plan",
     "read_plan_of",

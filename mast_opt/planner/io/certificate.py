@@ -1,10 +1,10 @@
-"""The certificate of a plan's bound: named arrays in ``certificate.npz``, next to the plan's tables."""
+"""Named arrays next to a plan's tables: the certificate of its bound, and digests of its instance's rows."""
 
 import io
 import math
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from mast_opt.core.errors import Fault, PlanError
 from mast_opt.core.limits import MOST_CERTIFICATE_BYTES, read_regular
 from mast_opt.planner.io.faults import shortened
 from mast_opt.planner.io.readers.archive import check_archive
+from mast_opt.problems.kind.carried_axes import Digests
 
 CERTIFICATE = "certificate.npz"
+DIGESTS = "digests.npz"
 _KINDS = "biufUS"
 """Kinds of values that an array may hold: truth values, numbers and text."""
 
@@ -28,12 +30,41 @@ def write_certificate(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     np.savez_compressed(folder / CERTIFICATE, **named)
 
 
+def write_digests(folder: Path, digests: Digests) -> None:
+    """Write digests of an instance's rows, which do not compress, into a folder that is being filled."""
+    named: dict[str, Any] = dict(digests)
+    np.savez(folder / DIGESTS, **named)
+
+
 def read_certificate(plan: str | PathLike[str]) -> dict[str, NDArray[Any]] | None:
-    """The arrays next to a plan's tables, or None where there is no certificate. Raises PlanError for a broken file.
+    """The certificate next to a plan's tables, or None where there is none. Raises PlanError for a broken file."""
+    return _arrays(Path(plan) / CERTIFICATE)
+
+
+def read_digests(plan: str | PathLike[str], names: Iterable[str]) -> Digests | None:
+    """Digests of the rows of a plan's instance, or None where the folder has none, or not those of these names.
+
+    Raises PlanError for a broken file.
+    """
+    found = _arrays(Path(plan) / DIGESTS)
+    if found is None or any(name not in found for name in names):
+        return None
+    faults = [Fault(DIGESTS, "a row of uint64", column=name) for name in names if not _is_digest(found[name])]
+    if faults:
+        raise PlanError(faults)
+    return found
+
+
+def _is_digest(array: NDArray[Any]) -> bool:
+    """Whether an array of a file can hold digests."""
+    return array.dtype == np.uint64 and array.ndim == 1
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    """The arrays of a file, None where there is no file. Raises PlanError for a broken one.
 
     Pickled objects are refused, so that a file from a stranger can run nothing.
     """
-    path = Path(plan) / CERTIFICATE
     if not path.exists():
         return None
     try:
@@ -50,7 +81,7 @@ def read_certificate(plan: str | PathLike[str]) -> dict[str, NDArray[Any]] | Non
                 return {name: np.asarray(loaded[name]) for name in loaded.files}
     except Exception as error:  # zip, zlib, struct, tokenizer, memory: damage surfaces anywhere below np.load
         reason = shortened(str(error) or type(error).__name__)
-        raise PlanError([Fault(CERTIFICATE, f"complete arrays in NumPy's .npz format ({reason})")]) from None
+        raise PlanError([Fault(path.name, f"complete arrays in NumPy's .npz format ({reason})")]) from None
 
 
 def _check_arrays(data: bytes) -> None:

@@ -16,7 +16,7 @@ from mast_opt.core.solve_result import Event
 from mast_opt.core.wording import UNSAFE
 from mast_opt.core.wording import shown as printable
 from mast_opt.planner.io.atomic import check_free, check_writable, new_file, new_folder
-from mast_opt.planner.io.certificate import CERTIFICATE, write_certificate
+from mast_opt.planner.io.certificate import CERTIFICATE, DIGESTS, write_certificate, write_digests
 from mast_opt.planner.io.checksum import checksum_of
 from mast_opt.planner.io.events import EVENTS, write_events
 from mast_opt.planner.io.faults import Faults, one_of, whole_letters
@@ -26,6 +26,7 @@ from mast_opt.planner.io.validation.cells import faulty_labels
 from mast_opt.planner.io.validation.frames import is_number, table_frames
 from mast_opt.planner.io.writers.excel import write_excel
 from mast_opt.planner.io.writers.folder import toml_text, write_tables
+from mast_opt.problems.kind.carried_axes import digests_of
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.kind.schema import Column, ColumnType, Schema, Tables
 from mast_opt.problems.registry import check_plan, kind_of
@@ -139,6 +140,7 @@ def write_plan(
         write_tables(partial, "csv", kind.tables.plan_schema, kind.tables.plan_to_tables(problem, plan))
         if certificate is not None:
             write_certificate(partial, certificate)
+        write_digests(partial, digests_of(problem, kind.tables.schema, kind.tables.problem_to_tables))
         write_events(partial, events)
 
 
@@ -192,7 +194,7 @@ def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
     """A check that a path holds nothing but what may be replaced there."""
     names = {f"{stem}.toml"} | {f"{table.name}{suffix}" for table in schema.tables for suffix in (".csv", ".parquet")}
     if stem == "plan":
-        names |= {CERTIFICATE, EVENTS}
+        names |= {CERTIFICATE, DIGESTS, EVENTS}
 
     def check(target: Path) -> None:
         if not target.exists():

@@ -5,16 +5,19 @@ from mast_opt.planner.solving.dispatch import solve, verify
 from mast_opt.planner.solving.kernel_compilation import warm_up
 from mast_opt.planner.solving.one_solver import feasible_current_plan
 from mast_opt.planner.solving.request import solver_names
-from mast_opt.planner.solving.solution import CrossCheck, Solution, Stage, write_plan_folder
+from mast_opt.planner.solving.resolving import resolve
+from mast_opt.planner.solving.solution import CrossCheck, Reuse, Solution, Stage, write_plan_folder
 from mast_opt.planner.solving.solver_list import SolverInfo, solvers
 
 __all__ = [
     "CrossCheck",
+    "Reuse",
     "Solution",
     "SolveRun",
     "SolverInfo",
     "Stage",
     "feasible_current_plan",
+    "resolve",
     "solve",
     "solver_names",
     "solvers",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Unpack
 
-from mast_opt.core.arguments import a_finite, a_text, anything, checked, mapping_of, option_values, optional, texts
+from mast_opt.core.arguments import a, a_finite, a_text, anything, checked, mapping_of, option_values, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveControl, keywords_of, params_of
 from mast_opt.core.solve_result import SolveParams
@@ -26,6 +26,7 @@ from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.kind.overrides import Overrides, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, TermName, check_plan, kind_of
+from mast_opt.problems.search.interface import Carried
 from mast_opt.problems.search.params import Params
 
 OptionValue = str | int | float | bool
@@ -51,6 +52,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
     goal=optional(a_text),
     limits=optional(mapping_of(anything)),
     cross_check=optional(a_text),
+    carried=optional(a(Carried)),
 )
 def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     problem: Problem[PlanT],
@@ -67,6 +69,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     limits: Mapping[str, float | str | Fraction | None] | None = None,
     cross_check: SolverName | None = None,
     near: PlanT | None = None,
+    carried: Carried | None = None,
     **control: Unpack[SolveControl],
 ) -> Solution[PlanT]:
     """Solve a problem and verify the plan.
@@ -98,6 +101,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         near: a plan, such as last week's, from which as few rows as possible are to differ among plans within 0.1% of
             the objective that is found. It is also the start where none is given, and ``gap`` is at least 0.1%.
             Without it the last pass refers to today, and costs no more than the gap.
+        carried: what ``resolve`` takes over from an earlier solve.
         control: see ``SolveControl``: ``time_limit_s`` (of all that this call does except loading the solver's library
             and compiling kernels), ``gap``, ``seed``, ``threads``, ``iterations``, ``on_event`` and ``cancel``, which
             keeps the incumbent, as Ctrl-C does.
@@ -135,6 +139,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         start=start,
         formulation=formulation,
         freeze=freeze,
+        carried=carried,
     )
 
     def found(asked: Request[PlanT], clock: Clock | None = None) -> Solution[PlanT]:

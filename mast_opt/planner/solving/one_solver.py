@@ -98,7 +98,7 @@ class _Run(Generic[PlanT]):
             self.fixed = frozen(kind, problem, request.start, request.freeze)
         self._heuristic = kind.solvers.heuristics.get(request.solver)
         self._stated = self.fixed.rules(request.solver) if self.fixed and self._heuristic else problem
-        self.unfit = "" if self._heuristic is None else self._unfit(request.start)
+        self.unfit = "" if self._heuristic is None or request.carried else self._unfit(request.start)
         """Words on a start that a heuristic is not given, because it breaks a limit."""
         self._inside = SubSolvers()
         self._backend: Backend | None = None

@@ -44,10 +44,10 @@ def portfolio_of(kind: Kind[Any, Any], request: Request[Any], params: AutoParams
     size = None if kind.formulation.size is None else kind.formulation.size(request.problem).columns
     asked = request.asked
     threads = asked.threads if asked.threads is not None else processors()
-    return choose_strategy(size, _able(kind, request.problem), threads, params, asked.time_limit_s)
+    return choose_strategy(size, able(kind, request.problem), threads, params, asked.time_limit_s)
 
 
-def _able(kind: Kind[Any, Any], problem: Problem[Any]) -> str:
+def able(kind: Kind[Any, Any], problem: Problem[Any]) -> str:
     """The heuristic that improves a plan and takes every term and limit of the problem; empty where there is none."""
     for name, heuristic in kind.solvers.usable():
         if not heuristic.constructive:

@@ -14,6 +14,7 @@ from mast_opt.problems import backends
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan
+from mast_opt.problems.search.interface import Carried
 from mast_opt.problems.search.params import Params
 
 
@@ -31,6 +32,8 @@ class Request(Generic[PlanT]):
     start: PlanT | None
     formulation: str
     freeze: Mapping[str, Collection[str]] | None
+    carried: Carried | None = None
+    """Parts of an earlier solve. With them, a search begins with the start even where that breaks limits."""
     offers: PlanExchange | None = None
     """Exchange where the solver leaves the plans that it finds while it works; None where they are not needed."""
     others: PlanExchange | None = None

@@ -48,6 +48,7 @@ def search_context(
         backends=inside,
         params=request.params,
         mip_solver=mip_solver,
+        certificate=None if request.carried is None else request.carried.certificate,
     )
 
 

@@ -65,6 +65,34 @@ class CrossCheck:
         return {**asdict(self), "status": None if self.status is None else self.status.value}
 
 
+@dataclass(frozen=True)
+class Reuse:
+    """Parts of an earlier solve that a re-solve took over."""
+
+    start: bool
+    """Whether the search began with the earlier plan."""
+    prices: bool
+    """Whether the bound went on from the earlier certificate."""
+    changed: Mapping[str, int]
+    """Table → number of rows that are new, gone or have other values; only tables that differ."""
+    cold: str
+    """Reason why nothing was taken over in the end; "" otherwise."""
+    reference_gap: float | None
+    """Gap of the last solve that took over nothing, against which those after it are judged."""
+
+    def __str__(self) -> str:
+        changed = ", ".join(f"{counted(rows, 'row')} of {table}" for table, rows in self.changed.items())
+        changed = f"changed: {changed}" if changed else "nothing changed that a digest shows"
+        if self.cold:
+            return f"nothing, since {self.cold}; {changed}"
+        parts = [name for name, there in (("start", self.start), ("prices", self.prices)) if there]
+        return f"{' and '.join(parts) or 'nothing'}; {changed}"
+
+    def fields(self) -> dict[str, Any]:
+        """Fields of a re-solve for ``plan.toml`` and ``--json``."""
+        return {**asdict(self), "changed": dict(self.changed)}
+
+
 @dataclass(frozen=True, repr=False)
 class Solution(Summarised, Generic[PlanT]):
     """A verified plan, or the reason why there is none.
@@ -117,6 +145,8 @@ class Solution(Summarised, Generic[PlanT]):
     """Labels of a start or of a plan to stay near that the instance does not have, by axis."""
     last_pass: LastPass | None = None
     """Rows that differ from today, or from the plan to stay near, before and after the last pass; None without one."""
+    reuse: Reuse | None = None
+    """Parts that ``resolve`` took over from an earlier solve; None for a solve of its own."""
 
     @property
     def outcome(self) -> str:
@@ -219,5 +249,6 @@ def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
         "stages": stages or None,
         "cross_check": None if solution.cross_check is None else _known(solution.cross_check.fields()),
         "last_pass": None if solution.last_pass is None else asdict(solution.last_pass),
+        "reuse": None if solution.reuse is None else _known(solution.reuse.fields()),
         "versions": dict(solution.versions),
     }

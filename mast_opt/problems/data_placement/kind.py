@@ -19,6 +19,7 @@ from mast_opt.problems.data_placement.tables import problem_tables
 from mast_opt.problems.data_placement.tables.input_warnings import warnings
 from mast_opt.problems.data_placement.tables.mathprog import write_dat
 from mast_opt.problems.data_placement.tables.schema import EXAMPLE, PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.problems.data_placement.tetris.carried_prices import carried
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.plan_limits import PRICED
 from mast_opt.problems.data_placement.tetris.priced_terms import TETRIS
@@ -26,6 +27,7 @@ from mast_opt.problems.data_placement.verification.certificate import certified_
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits, verify
 from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.carried_axes import Continuation
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.search.interface import HeuristicSolver, Rehearsal, SearchContext, SearchResult
 
@@ -74,7 +76,8 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     formulation=interfaces.FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
     verification=interfaces.VerificationInterface(verify, check_plan, certified_bound, use_of_limits),
     solvers=interfaces.SolverInterface(
-        {"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, frozenset(PRICED), rehearsals=_rehearsals)}
+        {"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, frozenset(PRICED), rehearsals=_rehearsals)},
+        again={"tetris": Continuation(6, ("region", "gpu_type"), carried)},
     ),
     generate=interfaces.GenerateInterface(FAMILIES),
     presentation=interfaces.PresentationInterface(sections, charts, answers, details, COMPARED),

@@ -13,6 +13,7 @@ from mast_opt.core.errors import PluginError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.carried_axes import Continuation
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.family import Family
 from mast_opt.problems.kind.formulation import FixedParts, Formulation
@@ -92,6 +93,8 @@ class SolverInterface:
 
     heuristics: Mapping[str, HeuristicSolver]
     """Heuristics by name."""
+    again: Mapping[str, Continuation] = field(default_factory=dict)
+    """Ways of those that can to go on from an earlier solve, by name."""
     live: Callable[[], tuple[Rehearsal, ...]] = tuple
     """Rehearsals that compile the kernels of live objects, such as ``Fleet``, that no heuristic needs."""
     method: Heuristic | None = None

@@ -174,6 +174,14 @@ class Certificate(Protocol):
 
 
 @dataclass(frozen=True)
+class Carried:
+    """Parts of an earlier solve besides its plan, matched to the instance of this one."""
+
+    certificate: Mapping[str, NDArray[Any]] | None
+    """Arrays of a certificate for this instance; None where the earlier solve had none."""
+
+
+@dataclass(frozen=True)
 class SearchResult(Generic[PlanT]):
     """Result of a heuristic."""
 
@@ -207,6 +215,8 @@ class SearchContext:
     mip_solver: MipSolver | None = None
     """The MIP backend that the caller chose, for a kind's own method (``SolverInterface.method``); None in a
     heuristic, whose parameters name the backends of its sub-problems."""
+    certificate: Mapping[str, NDArray[Any]] | None = None
+    """Arrays of a certificate for this instance, from whose prices the search of a bound goes on; None for none."""
 
     def params_as(self, cls: type[ParamsT]) -> ParamsT:
         """The solver's parameters that were given, or the defaults of their class."""

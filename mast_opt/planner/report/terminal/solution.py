@@ -83,6 +83,7 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     figures += [("solved with", str(solution.overrides))] if solution.overrides else []
     figures += [("cross-check", str(solution.cross_check))] if solution.cross_check is not None else []
     figures += [("last pass", str(solution.last_pass))] if solution.last_pass is not None else []
+    figures += [("reused", str(solution.reuse))] if solution.reuse is not None else []
     notes = [words for words in solution.message.split("; ") if words.startswith((UNGUIDED, UNCHECKED))]
     figures += [("note", "; ".join(notes))] if notes else []
     figures += [("policy", problem.objective.policy)] if problem.objective.policy else []

@@ -183,14 +183,17 @@ def certified_bound(problem: DataPlacement, arrays: Mapping[str, NDArray[Any]]) 
         PlanError: the arrays are no certificate, do not fit the problem, or bound another objective.
     """
     certificate = Certificate.from_arrays(arrays)
-    objective = problem.objective
-    weights = dict(objective.weights)
-    if objective.lexicographic:
-        weights = dict.fromkeys(weights, 0.0) | {objective.order[0]: 1.0}
+    objective, weights = problem.objective, bounded_weights(problem)
     if dict(certificate.weights) != weights:
         meant = f"the term {objective.order[0]} alone" if objective.lexicographic else "the instance's weights"
         raise PlanError([Fault(FILE, f"prices for {meant}", column="weights", value=str(dict(certificate.weights)))])
     return max(0.0, certificate.bound(problem))  # every term is a penalty
+
+
+def bounded_weights(problem: DataPlacement) -> dict[str, float]:
+    """Weights of what a certificate bounds: the objective, or its first term where it is lexicographic."""
+    weights, order = dict(problem.objective.weights), problem.objective.order
+    return dict.fromkeys(weights, 0.0) | {order[0]: 1.0} if order else weights
 
 
 _DTYPES = {"weight_names": TEXT, "read_level": "uint16", "gang": "int64"}

@@ -79,6 +79,9 @@ class Bounding:
             rows = params.relaxation, params.tree_cuts
             self._with_cuts = TreeCutRelaxation(a, floor, problem.workloads.splittable, rng, waits, *rows)
         self._relaxation = self._with_cuts or Relaxation(a, floor, problem.workloads.splittable, params.relaxation)
+        kept = None if tools.certificate is None else Certificate.from_arrays(tools.certificate)
+        if kept is not None and dict(kept.weights) == dict(objective.weights):
+            self._relaxation.go_on_from(kept)
 
     @property
     def bound(self) -> float:

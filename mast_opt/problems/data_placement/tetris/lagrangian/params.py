@@ -11,6 +11,8 @@ class RelaxationParams(Params):
     """Steps of the Lagrangian relaxation, and mixed-integer rounding (MIR) of its rows."""
 
     iterations: int = parameter(5, "Iterations in a round, where rounds are counted.", "Set by hand.", low=1)
+    warm_omega: ClassVar[float] = 128.0
+    """Factor on the primal weight where prices are an earlier solve's: with shorter steps of prices they stay good."""
     average_every: ClassVar[int] = 50
     """Iterations between averages. With 10 to 100 the bound comes as far."""
     evaluate_every: ClassVar[int] = 5

@@ -22,6 +22,7 @@ from mast_opt.problems.data_placement.tetris.lagrangian.dual_step import Multipl
 from mast_opt.problems.data_placement.tetris.lagrangian.mir_rows import mir_rows_of
 from mast_opt.problems.data_placement.tetris.lagrangian.params import RelaxationParams
 from mast_opt.problems.data_placement.tetris.lagrangian.projections import SINGLE
+from mast_opt.problems.data_placement.verification.certificate_bound import LEVELS, KeptPrices
 
 DEFAULTS = RelaxationParams()
 
@@ -105,6 +106,24 @@ class Relaxation:
             data_lift=np.zeros((0, regions)),
             work_lift=np.zeros((0, regions)),
         )
+
+    def go_on_from(self, kept: KeptPrices) -> None:
+        """Go on from the prices of a certificate of this instance, with steps for prices that are nearly right."""
+        first = self.prices.copy()
+        first.read[...] = kept.read_level * (kept.read_cap / LEVELS)[:, None]
+        for name in ("under", "cpu", "storage", "ingress", "quota"):
+            getattr(first, name)[...] = getattr(kept, name)
+        for mine, theirs in ((first.worst, kept.worst), (first.over, kept.over)):
+            mine[...] = 0.0
+            mine[..., 0] = theirs[..., 0]
+            for k, sizes in enumerate(self.gangs.size.tolist()):
+                for j, size in enumerate(sizes, start=1):
+                    same = np.flatnonzero(kept.gang[k] == size) + 1
+                    if size > 1 and len(same):
+                        mine[:, k, :, j] = theirs[:, k, :, same[0]]
+        self._go_to(first)
+        self._omega *= self._params.warm_omega
+        self._evaluate(self.prices)
 
     def _weigh(self) -> None:
         """Column sums in tetris' relaxation of the scaled rows, which the primal steps are divided by."""

@@ -1,0 +1,162 @@
+"""``resolve``: what a re-solve takes over, what it proves, and when it begins again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.core.errors import UsageError
+from mast_opt.planner.solving import resolving
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.registry import kind_of
+from tests.narrowing import some
+
+SIZES = {"datasets": 40, "workloads": 60, "regions": 5}
+ASKED: dict[str, Any] = {"threads": 1, "gap": 0.0}
+
+
+@pytest.fixture(scope="module")
+def solved() -> tuple[DataPlacement, mast_opt.Solution[Any]]:
+    problem = mast_opt.generate("data-placement", "standard", seed=3, **SIZES)
+    return problem, mast_opt.solve(problem, "tetris", iterations=40, **ASKED)
+
+
+def a_little_later(problem: DataPlacement) -> DataPlacement:
+    """Labels in another order, one workload and one dataset renamed, other sizes of two."""
+    work = (*reversed(problem.workloads.labels[1:]), "newcomer")
+    at = np.array([*range(len(work) - 1, 0, -1), 0])
+    order = np.argsort(at)
+    rank = np.empty_like(order)
+    rank[at] = np.arange(len(at))
+    sizes = problem.datasets.size_mb.copy()
+    sizes[:2] = sizes[:2] * 9 // 10
+
+    def sorted_rows(group: Any) -> Any:
+        work = rank[group.workload]
+        by = np.argsort(work, kind="stable")
+        others = {one.name: getattr(group, one.name)[by] for one in group.COLUMNS}
+        return replace(group, **{**others, "workload": work[by]})
+
+    columns = {
+        "datasets.labels": ("new data", *problem.datasets.labels[1:]),
+        "datasets.size_mb": sizes,
+        "workloads": replace(problem.workloads.rows(at), labels=work),
+        "options": sorted_rows(problem.options),
+        "reads": sorted_rows(problem.reads),
+    }
+    return problem.with_columns(columns)
+
+
+def test_rows_are_matched_by_label_and_the_bound_is_one_of_the_new_instance(
+    solved: tuple[DataPlacement, mast_opt.Solution[Any]],
+) -> None:
+    before, earlier = solved
+    problem = a_little_later(before)
+    found = mast_opt.resolve(problem, earlier, **ASKED)
+    reuse = some(found.reuse)
+    assert (reuse.start, reuse.prices, reuse.cold) == (True, True, "")
+    assert reuse.changed["workloads"] == 2
+    assert 3 <= reuse.changed["datasets"] <= 4
+    assert mast_opt.verify(problem, some(found.plan)).ok
+    checked = some(kind_of(problem).verification.certified_bound)(problem, some(found.certificate).arrays())
+    assert checked == pytest.approx(some(found.bound))
+    cold = mast_opt.solve(problem, "tetris", iterations=6, **ASKED)
+    assert some(found.objective) < some(cold.objective)
+    assert some(found.bound) > some(cold.bound)
+
+
+def test_carried_prices_alone_prove_most_of_what_they_did(
+    solved: tuple[DataPlacement, mast_opt.Solution[Any]],
+) -> None:
+    before, earlier = solved
+    problem = a_little_later(before)
+    kind = kind_of(problem)
+    now, then = (
+        resolving.digests_of(one, kind.tables.schema, kind.tables.problem_to_tables) for one in (problem, before)
+    )
+    arrays = some(earlier.certificate).arrays()
+    prove = some(kind.verification.certified_bound)
+    how = kind.solvers.again["tetris"]
+    carried = how.certificate(problem, arrays, resolving.Match(then, now))
+    assert 0.9 * some(earlier.bound) < prove(problem, carried) <= some(earlier.objective)
+    same = how.certificate(before, arrays, resolving.Match(then, then))
+    assert prove(before, same) > 0.97 * some(earlier.bound)
+
+
+def test_a_folder_does_as_well_as_the_solution(
+    solved: tuple[DataPlacement, mast_opt.Solution[Any]], tmp_path: Path
+) -> None:
+    before, earlier = solved
+    mast_opt.write_plan(before, earlier, tmp_path / "plan")
+    problem = a_little_later(before)
+    by_folder, by_object = (mast_opt.resolve(problem, one, **ASKED) for one in (tmp_path / "plan", earlier))
+    assert by_folder.reuse == by_object.reuse
+    assert by_folder.bound == pytest.approx(some(by_object.bound))
+    assert some(by_folder.objective) == pytest.approx(some(by_object.objective))
+
+
+def lost_region(problem: DataPlacement) -> DataPlacement:
+    labels = ("elsewhere", *problem.regions.labels[1:])
+    return problem.relabelled({"regions": labels})
+
+
+def double_demand(problem: DataPlacement) -> DataPlacement:
+    return problem.with_columns({"options.mgpu": 2 * problem.options.mgpu})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(lost_region, "a region is new or gone"), (double_demand, "100% of the rows of gpu_demand have changed")],
+)
+def test_what_changes_everything_is_solved_from_scratch(
+    solved: tuple[DataPlacement, mast_opt.Solution[Any]], change: Any, words: str
+) -> None:
+    before, earlier = solved
+    problem = change(before)
+    found = mast_opt.resolve(problem, earlier, iterations=4, **ASKED)
+    assert some(found.reuse).cold == words
+    assert words in str(found.reuse)
+    cold = mast_opt.solve(problem, "tetris", iterations=4, **ASKED)
+    assert (found.objective, found.bound) == (cold.objective, cold.bound)
+    assert some(found.reuse).reference_gap == cold.gap
+
+
+def test_a_result_far_from_proven_is_solved_again(
+    solved: tuple[DataPlacement, mast_opt.Solution[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, earlier = solved
+    monkeypatch.setattr(resolving, "GAP_GROWTH", 0.0)
+    monkeypatch.setattr(resolving, "GAP_SLACK", 0.0)
+    found = mast_opt.resolve(a_little_later(before), earlier, iterations=2, **ASKED)
+    assert some(found.reuse).cold.startswith("the gap would have been ")
+    assert not some(found.reuse).start
+
+
+def test_an_earlier_solve_that_does_not_fit_is_refused(
+    solved: tuple[DataPlacement, mast_opt.Solution[Any]],
+) -> None:
+    problem, earlier = solved
+    fleet = mast_opt.generate("server-assignment", None, servers=12)
+    with pytest.raises(UsageError, match="previous is a solution of data-placement"):
+        mast_opt.resolve(fleet, earlier)
+    with pytest.raises(UsageError, match="without a plan"):
+        mast_opt.resolve(problem, replace(earlier, plan=None))
+    with pytest.raises(UsageError, match=r"expected the Solution of mast_opt\.solve"):
+        mast_opt.resolve(problem, 7)  # type: ignore[arg-type]
+    axes = {name: problem.labels_of(name) for name in ("regions", "gpu_types", "datasets", "workloads")}
+    foreign = problem.relabelled({name: tuple(f"other {one}" for one in labels) for name, labels in axes.items()})
+    with pytest.raises(UsageError, match="no label in common"):
+        mast_opt.resolve(foreign, earlier)
+
+
+def test_an_exact_solver_takes_the_start() -> None:
+    problem = mast_opt.generate("data-placement", "organisation", seed=1, datasets=8, workloads=10, regions=3)
+    first = mast_opt.solve(problem, "highs", threads=1)
+    again = mast_opt.resolve(problem, first, threads=1)
+    assert (some(again.reuse).start, some(again.reuse).prices) == (True, False)
+    assert some(again.last_pass).rows == 0

@@ -47,6 +47,15 @@ def test_files(call: Call, tmp_path: Path) -> None:
     assert "no folder of an earlier run" in kept.err
 
 
+def test_longest_wait_of_each_size(call: Call) -> None:
+    ended = call("simulate", SMALL, "--policy", "pai", "--param", "tick_s=600")
+    assert "Longest wait of each size of jobs" in ended.out
+    rows = record(call, "--policy", "pai", "--param", "tick_s=600")["longest_waits"]
+    sizes = [row["gpus_up_to"] for row in rows]
+    assert sizes == sorted(set(sizes)) != []
+    assert all(row["waited_ms"] > 0 and row["why"] and row["job"] in ended.out for row in rows)
+
+
 def test_parameters_and_window(call: Call) -> None:
     found = record(call, "--policy", "las", "--param", "thresholds_gpu_s=60,600", "--until", "500000")
     assert found["params"] == {"thresholds_gpu_s": [60, 600]}

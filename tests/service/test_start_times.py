@@ -143,6 +143,9 @@ def test_places_count_promotions(tmp_path: Path) -> None:
             clock[0] = hour * 3_600_000
             client.post("/v1/jobs", json=[{"job": f"j{hour}", **JOB, "tier": tier, "tasks": 3}])
         listed = client.get("/v1/jobs", params={"state": "waiting", "order": "place"}).json()["jobs"]
+        longest = client.get("/v1/overview").json()["longest"]
+        assert [(one["gpus_up_to"], one["job"]) for one in longest] == [(32, "j0")]
+        assert "it needs 24 GPUs of one type in one cluster" in longest[0]["why"]
         assert [(one["job"], one["place"]) for one in listed] == [("j0", 1), ("j1", 2), ("j2", 3), ("j3", 4)]
     finally:
         live.close()

@@ -1,7 +1,9 @@
 """``mast-opt simulate``."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from shlex import join
 from typing import Annotated
@@ -16,6 +18,8 @@ from mast_opt.cli.options import Force, Json, TheRun, at_least, check_force, nam
 from mast_opt.cli.sweep import compile_for, grid_of, sweep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
+from mast_opt.live.loop.history import history
+from mast_opt.live.loop.longest_waits import LongWait, longest_by_size
 from mast_opt.live.loop.metrics import Metrics, Spread, metrics
 from mast_opt.live.loop.place_metrics import PlaceMetrics, place_metrics
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
@@ -96,43 +100,33 @@ def command(
     compile_for(run, [policy])
     until_ms = None if until is None else round(until * 1000)
     with Interrupt(run, "the run up to here") as interrupt, run.phase("solve"):
-        done = _watched(
-            run,
-            lambda watch: run_trace(
-                jobs,
-                policy,
-                dict(cells[0].params),
-                slow=paths,
-                until_ms=until_ms,
-                watch=watch,
-                stop=interrupt.cancel.is_set,
-            ),
-            policy,
-        )
+        of = partial(run_trace, jobs, policy, dict(cells[0].params), slow=paths, until_ms=until_ms)
+        done = _watched(run, lambda watch: of(watch=watch, stop=interrupt.cancel.is_set), policy)
     with run.phase("verify"):
         since = round(warm_up * 1000) if warm_up else None
         end_ms = None if until_ms is None else max(until_ms, int(done.rows.at_ms[-1]))
         found = metrics(done.rows, since, end_ms, impossible=done.impossible)
         places = None if policy in ORDER_ONLY else place_metrics(done.events(), since or 0, end_ms)
-        figures = {**found.to_dict(), **({} if places is None else places.to_dict())}
+    longest = {} if places is None else longest_by_size(history(done.events()), done.impossible)
     run.warn(done.warnings, strict=False)
-    facts = RunFacts(jobs.name, cells[0].load, cells[0].seed, warm_up, until, done.complete)
     run.record.update(
         complete=done.complete,
         slow=list(paths),
         params={name: list(value) if isinstance(value, tuple) else value for name, value in done.params.items()},
-        metrics=figures,
+        metrics={**found.to_dict(), **({} if places is None else places.to_dict())},
         sum_queue_s=found.sum_queue_s,
         mean_jct_s=found.jct_s.mean,
         makespan_s=found.makespan_s,
         events=done.count,
         impossible_jobs=dict(done.impossible),
+        longest_waits=[{"gpus_up_to": size, **asdict(one)} for size, one in longest.items()],
         out=None if out is None else str(out),
     )
     if out is not None:
+        facts = RunFacts(jobs.name, cells[0].load, cells[0].seed, warm_up, until, done.complete)
         write_run(done, facts, found, out, places=places, force=force)
     ended = Exit.OK if done.complete else Exit.INTERRUPTED
-    return Answer(ended, lambda console: _show(console, jobs.name, done, found, places, out))
+    return Answer(ended, lambda console: _show(console, jobs.name, done, found, places, longest, out))
 
 
 def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], policy: str) -> SimulatedRun:
@@ -153,11 +147,18 @@ def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], 
 
 
 def _show(
-    console: Console, name: str, done: SimulatedRun, found: Metrics, places: PlaceMetrics | None, out: Path | None
+    console: Console,
+    name: str,
+    done: SimulatedRun,
+    found: Metrics,
+    places: PlaceMetrics | None,
+    longest: Mapping[int, LongWait],
+    out: Path | None,
 ) -> None:
     """Print the figures of a simulated run."""
     from mast_opt.core.wording import percent, plain
-    from mast_opt.planner.report.terminal.sections import print_words, show_table
+    from mast_opt.live.reports.content import by_size
+    from mast_opt.planner.report.terminal.sections import print_words, show_section, show_table
 
     still = found.waiting - found.impossible
     never = f" ({found.impossible:,} can never run)" if found.impossible else ""
@@ -191,6 +192,8 @@ def _show(
         rest.append(("jobs that waited for data while there was room", f"{places.waited_for_data:,}"))
         rest.append(("storage beyond one replica", percent(places.storage_overhead)))
     show_table(console, "Run", ("figure", "value"), rest)
+    if longest:
+        show_section(console, by_size(longest))
     if out is not None:
         report = join(["mast-opt", "report", str(out)])
         print_words(console, f"The log of events and the figures are in {out}. See them in a browser:\n  {report}")

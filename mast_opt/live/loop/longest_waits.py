@@ -35,16 +35,44 @@ def longest_waits(found: History, most: int, without: Collection[str] = ()) -> t
         most: how many; jobs that did not wait are not listed, unless they have still not started.
         without: jobs that are left out.
     """
+    waits, ranked = _ranked(found, without)
+    reasons = _Reasons(found)
+    return tuple(reasons.long_wait(job, waits[job]) for job in ranked[:most])
+
+
+def longest_by_size(found: History, without: Collection[str] = ()) -> dict[int, LongWait]:
+    """Size, see ``size_class``, ascending → the job of it that waited longest.
+
+    Args:
+        without: jobs that are left out.
+    """
+    waits, ranked = _ranked(found, without)
+    first: dict[int, str] = {}
+    for job in ranked:
+        spec = found.jobs[job][0]
+        first.setdefault(size_class(spec.tasks * spec.mgpu), job)
+    reasons = _Reasons(found)
+    return {size: reasons.long_wait(job, waits[job]) for size, job in sorted(first.items())}
+
+
+def size_class(mgpu: int) -> int:
+    """The class of jobs by their size: the least power of two that is not below their GPUs."""
+    return 1 << max(0, -(-mgpu // WHOLE) - 1).bit_length()
+
+
+def _ranked(found: History, without: Collection[str]) -> tuple[dict[str, list[Wait]], list[str]]:
+    """(job → its waits, the jobs that waited or have still not started, the longest wait first)."""
     waits: dict[str, list[Wait]] = {}
     for wait in found.waits:
         if wait.job not in without:
             waits.setdefault(wait.job, []).append(wait)
-    total = {job: sum(wait.end_ms - wait.begin_ms for wait in own) for job, own in waits.items()}
-    chosen = sorted((job for job, own in waits.items() if total[job] or own[-1].open), key=lambda job: -total[job])[
-        :most
-    ]
-    reasons = _Reasons(found)
-    return tuple(reasons.long_wait(job, waits[job], total[job]) for job in chosen)
+    total = {job: _total_ms(own) for job, own in waits.items()}
+    return waits, sorted((job for job, own in waits.items() if total[job] or own[-1].open), key=lambda job: -total[job])
+
+
+def _total_ms(waits: list[Wait]) -> int:
+    """Length of all waits of a job together."""
+    return sum(wait.end_ms - wait.begin_ms for wait in waits)
 
 
 class _Reasons:
@@ -57,7 +85,7 @@ class _Reasons:
         self._waits = {region: np.array(rows, np.int64) for region, rows in waits.items()}
         """Region → (begin, end, submission of the job) of every wait there."""
 
-    def long_wait(self, name: str, waits: list[Wait], waited_ms: int) -> LongWait:
+    def long_wait(self, name: str, waits: list[Wait]) -> LongWait:
         """Describe the long wait of a job."""
         spec, submitted = self._found.jobs[name]
         longest = max(waits, key=lambda wait: wait.end_ms - wait.begin_ms)
@@ -70,7 +98,15 @@ class _Reasons:
             words.append(f"stopped {'once' if len(waits) == 2 else f'{len(waits) - 1:,} times'}")
         why = "; ".join(words)
         return LongWait(
-            name, spec.tier, mgpu / WHOLE, longest.region, submitted, waited_ms, len(waits), waits[-1].open, why
+            name,
+            spec.tier,
+            mgpu / WHOLE,
+            longest.region,
+            submitted,
+            _total_ms(waits),
+            len(waits),
+            waits[-1].open,
+            ("still waits; " if waits[-1].open else "") + why,
         )
 
     def _room(self, wait: Wait, mgpu: int) -> str:

@@ -13,7 +13,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import percent, plain
 from mast_opt.live.loop.history import History, Wait, history
 from mast_opt.live.loop.log_checker import Violation, check_log
-from mast_opt.live.loop.longest_waits import longest_waits
+from mast_opt.live.loop.longest_waits import LongWait, longest_by_size, longest_waits
 from mast_opt.live.reports.charts import DAY_MS, HOUR_MS, charts_of
 from mast_opt.live.reports.usage import usage_of
 from mast_opt.live.simulation.run_folder import StoredRun
@@ -99,7 +99,13 @@ def run_report(run: StoredRun, prices: Mapping[str, float] | None = None) -> Run
         figures=_figures(run, found),
         metrics=tuple(flat_metrics(run.metrics).items()),
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts_of(found)),
-        sections=(*_impossible(run, found), _longest(run, found), *_groups(run, found), _usage(found, prices)),
+        sections=(
+            *_impossible(run, found),
+            _longest(run, found),
+            by_size(longest_by_size(found, run.impossible)),
+            *_groups(run, found),
+            _usage(found, prices),
+        ),
     )
 
 
@@ -199,12 +205,19 @@ def _longest(run: StoredRun, found: History) -> Section:
             (wait.submitted_ms - found.first_ms) / DAY_MS,
             wait.waited_ms / HOUR_MS,
             wait.attempts,
-            ("still waits; " if wait.open else "") + wait.why,
+            wait.why,
         )
         for wait in longest_waits(found, LONGEST, without=run.impossible)
     )
     note = "Free GPUs are those of the region in which the job waited longest, counted together over its servers."
     return Section("Who waited longest, and why", heads, rows, note if rows else "No job waited.", leads=True)
+
+
+def by_size(longest: Mapping[int, LongWait]) -> Section:
+    """Section of a run's report: of each size of jobs, the one that waited longest, and why."""
+    heads = Head("GPUs up to", Form.COUNT), Head("job"), Head("waited, hours", Form.AMOUNT), Head("why")
+    rows = tuple((size, wait.job, wait.waited_ms / HOUR_MS, wait.why) for size, wait in longest.items())
+    return Section("Longest wait of each size of jobs", heads, rows, "" if rows else "No job waited.")
 
 
 def _groups(run: StoredRun, found: History) -> tuple[Section, ...]:

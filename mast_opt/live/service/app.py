@@ -26,6 +26,7 @@ from mast_opt.live.service.solves import Solves
 from mast_opt.live.service.streams import Streams
 from mast_opt.live.service.turn_requests import Unavailable
 from mast_opt.live.service.views import quota_objects
+from mast_opt.live.service.why import waiting_longest
 from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.units import WHOLE
@@ -77,12 +78,9 @@ class Figures:
         used = GaugeMetricFamily("mast_opt_gpus_used", "GPUs of jobs that start and run", labels=["region"])
         with self._live.state() as state:
             counts = dict.fromkeys(JobState, 0)
-            longest_ms = dict[int, int]()
             for record in state.jobs.values():
                 counts[record.state] += 1
-                if record.waits:
-                    size = 1 << max(0, -(-record.asked_mgpu // WHOLE) - 1).bit_length()
-                    longest_ms[size] = max(longest_ms.get(size, 0), state.now_ms - record.submitted_ms)
+            longest_ms = {size: state.now_ms - one.submitted_ms for size, one in waiting_longest(state).items()}
             supplied, taken = dict(state.inventory.supply_mgpu), dict(state.inventory.used_mgpu)
             seq, quotas = state.seq, quota_objects(state.fleet)
         for kind, count in counts.items():
@@ -96,7 +94,7 @@ class Figures:
             "Longest wait of jobs of up to so many GPUs",
             labels=["gpus"],
         )
-        for size, wait_ms in sorted(longest_ms.items()):
+        for size, wait_ms in longest_ms.items():
             waits.add_metric([str(size)], wait_ms / 1000)
         limits = GaugeMetricFamily("mast_opt_quota_gpus", "GPUs of a quota", labels=labels)
         counted = GaugeMetricFamily("mast_opt_quota_gpus_used", "GPUs that count against a quota", labels=labels)

@@ -21,7 +21,7 @@ from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.start_times import fits_by_ms, sooner
 from mast_opt.live.service.streams import ALIVE, last_seen, message
 from mast_opt.live.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
-from mast_opt.live.service.why import Why, places
+from mast_opt.live.service.why import Why, places, waiting_longest
 
 
 class Api(Handlers):
@@ -199,13 +199,17 @@ class Api(Handlers):
         "GET", "/v1/overview", "How many jobs wait and hold servers, tenants, and what was in use over the last day"
     )
     def overview(self, asked: Asked) -> Response:
-        """Answer with the numbers of jobs that wait and hold servers, tenants, and what was in use over the
-        last day.
+        """Answer with the numbers of jobs that wait and hold servers, tenants, the longest wait of each size of jobs
+        and its reason, and what was in use over the last day.
         """
         self.who(asked, "read")
         with self.live.state() as state:
-            found = views.overview_object(state)
-        return json_of({**found, "open": self.access.open, "use": list(self.live.use)})
+            found, why = views.overview_object(state), Why(state)
+            longest = [
+                {"gpus_up_to": size, "job": one.name, "since_ms": one.submitted_ms, "why": why.of(one)["why"]}
+                for size, one in waiting_longest(state).items()
+            ]
+        return json_of({**found, "longest": longest, "open": self.access.open, "use": list(self.live.use)})
 
     @Endpoint(
         "POST",

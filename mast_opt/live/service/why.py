@@ -9,6 +9,7 @@ from typing import Any
 from mast_opt.core.wording import counted
 from mast_opt.live.loop.job_states import WAITING
 from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.longest_waits import size_class
 from mast_opt.live.loop.state import State
 from mast_opt.problems.job_placement.live_fleet.answers import Refused
 from mast_opt.problems.job_placement.units import WHOLE
@@ -67,6 +68,15 @@ class Why:
         over = self._state.fleet.short_of_quota(record.job)
         of = f"over the quota of {record.spec.tenant} by {counted(over / WHOLE, 'GPU')}"
         return f"{of}, so it comes after all work within quotas" if over > 0 else ""
+
+
+def waiting_longest(state: State) -> dict[int, JobRecord]:
+    """Size, see ``size_class``, ascending → the job of it that came first of those that wait."""
+    found: dict[int, JobRecord] = {}
+    for record in state.jobs.values():
+        if record.waits:
+            found.setdefault(size_class(record.asked_mgpu), record)
+    return dict(sorted(found.items()))
 
 
 def places(state: State, names: Collection[str], promote_ms: int) -> dict[str, int]:

@@ -196,6 +196,9 @@ async function draw() {
     showRows("tenants", overview.tenants, (one) => [
       one.tenant || "(none)", one.gpus, most(one.quota), one.holding, one.waiting,
     ]);
+    showRows("longest", overview.longest, (one) => [
+      [one.gpus_up_to, "number"], one.job, span(one.since_ms, now), [one.why, "why"],
+    ]);
     showRows("quotas", rights.quotas, (one) => [
       one.tenant, one.gpu_type || "all", one.parent, one.gpus, one.used, most(one.left), most(one.borrowing_limit),
       most(one.lending_limit),

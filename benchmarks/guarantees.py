@@ -61,7 +61,7 @@ GUARANTEES = (
         "the whole service in virtual time under one seed: requests cut, late or doubled, commits that fail or kill, "
         "full disk, stale looks, a clock that goes back",
         "tests.service.random_runs",
-        "--seeds 1000 --turns 500",
+        "--seeds 200 --turns 500",
         "--seeds 10 --turns 150",
     ),
     Guarantee(

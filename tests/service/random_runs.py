@@ -1,6 +1,6 @@
 """The whole service under one seed: web server, routes, loop, store, solves and host in one process, in virtual time.
 
-    python -m tests.service.random_runs --seeds 1000 --turns 500
+    python -m tests.service.random_runs --seeds 200 --turns 500
     python -m tests.service.random_runs --first 17 --seeds 1
 
 Answers of the host are lost, doubled, late and out of order; it restarts and loses its work; what it says that it runs
@@ -212,7 +212,7 @@ def run(seed: int, turns: int) -> tuple[int, int, int, str, Counter[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--turns", type=int, default=500)
     given = parser.parse_args()

@@ -18,7 +18,7 @@ BUDGET = {
     "live/hosts": 2247,
     "live/importers": 500,
     "live/loop": 4067,
-    "live/policies": 4124,
+    "live/policies": 4125,
     "live/reports": 531,
     "live/service": 3069,
     "live/simulation": 4328,

@@ -194,6 +194,10 @@ def test_a_bid_with_victims_among_what_is_promised_is_not_the_last_word() -> Non
     counts("tiers", 107, MastParams(pack="always"))
 
 
+def test_limits_do_not_end_before_servers_that_are_held_without_them() -> None:
+    counts("rough", 9015, MastParams(without_limits="hold", hold_after_s=0))
+
+
 class Looking(Mast):
     """Compares times of fit with those that trials find, for each waiting job in each turn."""
 

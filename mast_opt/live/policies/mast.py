@@ -333,7 +333,8 @@ class Mast:
             one = self._reservations.of_region.get(region)
             if one is None:
                 self._unreserved.add(region)
-            self._waiting.keep(region, one.by_ms if one is not None and one.servers else None)
+            timed = one is not None and one.servers and one.by_ms != FOREVER  # else nobody ends before
+            self._waiting.keep(region, one.by_ms if one is not None and timed else None)
             for key, waiting in self._kept_out.pop(region, {}).items():
                 if self._waiting.classes.get(key) is waiting:
                     self._due[key] = waiting

@@ -248,7 +248,7 @@ class WaitingClasses:
             self._orders[size].kept |= groups & there
 
     def keep(self, region: str, due_ms: int | None) -> None:
-        """Note that something else is promised in a region, and falls due then, or (None) nothing is."""
+        """Note that something else is promised in a region, and falls due then, or (None) at no known time."""
         groups = self._groups_in(region)
         self._due.pop(region, None)
         if due_ms is not None:

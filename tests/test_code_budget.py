@@ -23,7 +23,7 @@ BUDGET = {
     "live/service": 3069,
     "live/simulation": 4328,
     "live/slow_paths": 458,
-    "live/store": 1085,
+    "live/store": 1087,
     "planner/analysis": 2635,
     "planner/bench": 1901,
     "planner/builders": 477,

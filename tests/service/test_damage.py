@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from mast_opt.live.loop import events as ev
@@ -14,10 +16,15 @@ from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.solve_files import ALIVE, ASKED, ERRORS, INSTANCE, OUTCOME, PLAN, SETTINGS, files_checksum
 from mast_opt.live.service.solves import Solves
+from mast_opt.live.store.codec import chained
+from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.records import Batch, OpenCommand, StoredPlan
-from mast_opt.live.store.sqlite import open_sqlite
+from mast_opt.live.store.sql_store import EVENT_COLUMNS
+from mast_opt.live.store.sqlite import DATABASE, open_sqlite
 from mast_opt.planner.io.events import EVENTS
+from tests.platforms import needs
 from tests.service.loops import loop, running, submit, web
+from tests.service.processes import Service
 
 ENDED, AWAITED = "data-ended", "data-awaited"
 FILES = (
@@ -98,8 +105,8 @@ def _starts(folder: Path) -> list[str]:
     """Start, ask for what was acknowledged, take in more, and end; returns what was left aside."""
     store = open_sqlite(folder)
     live = loop(store)
-    live.start()
     try:
+        live.start()
         solves = Solves(live, store, folder / "plans")
         solves.resume()
         access = Access(folder / "tokens.json")
@@ -162,6 +169,77 @@ def test_a_damaged_row_stops_no_service(folder: Path, table: str, how: str) -> N
     said = _starts(folder)
     if table in ("commands", "plans") and how != "gone":
         assert any(table[:-1] in words for words in said)
+
+
+LATER = "a later version"
+LOG = [
+    ("UPDATE meta SET value = 99", "the store has tables of version 99; this version of mast-opt reads"),
+    ("UPDATE meta SET value = 'x'", "does not say which version its tables have; restore a backup"),
+    ("DELETE FROM meta", "does not say which version its tables have; restore a backup"),
+    ("UPDATE events SET format = 2 WHERE seq = {last}", f"has format 2; this version reads format 1: use {LATER}"),
+    ("{unknown}", f"is a NotYet, which this version does not know: use {LATER}"),
+    ("UPDATE events SET body = substr(body, 1, 3) WHERE seq = {last}", "is not what was written; restore a backup"),
+    ("UPDATE events SET kind = 'x' WHERE seq = {last}", "is not what was written; restore a backup"),
+    ("DELETE FROM events WHERE seq = {last}", "was acknowledged: its end is lost; restore a backup"),
+    ("DELETE FROM events", "was acknowledged: its end is lost; restore a backup"),
+]
+"""Damage of the log itself, and of what says how to read it, and the line with which the start is refused."""
+
+
+@pytest.mark.parametrize(("statement", "words"), LOG)
+def test_a_log_that_cannot_be_read_is_refused_by_name(folder: Path, statement: str, words: str) -> None:
+    store = open_sqlite(folder)
+    last, chain = store._last()
+    store._db.execute("DELETE FROM snapshots")
+    if statement == "{unknown}":
+        made = chained(chain, 10**13, "NotYet", "{}")
+        store._db.insert("events", EVENT_COLUMNS, [(last + 1, 10**13, 1, 1, "NotYet", None, "{}", made, None)])
+    else:
+        store._db.execute(statement.format(last=last))
+    store.close()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=words):
+            _starts(folder)
+
+
+@pytest.mark.parametrize("how", [how for how in DAMAGES if how != "later"])  # SQLite has one format
+def test_a_database_that_cannot_be_read_is_refused(folder: Path, how: str) -> None:
+    _damage(folder / DATABASE, how)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"restore a backup|cannot be opened"):
+            _starts(folder)
+
+
+def test_names_of_deleted_events_may_be_damaged(folder: Path) -> None:
+    store = open_sqlite(folder)
+    store._db.execute("INSERT INTO names VALUES (X'FF00')")
+    store.close()
+    assert _starts(folder) == []
+
+
+@pytest.mark.second_tier
+@needs("signals")
+def test_the_command_says_what_it_left_aside_and_refuses_a_later_log(folder: Path) -> None:
+    (folder / "tokens.json").unlink()
+    _damage(folder / "plans" / ENDED / ASKED, "cut")
+    _damage(folder / "head", "garbage")
+    service = Service(folder, waits=True)
+    try:
+        said = [service.announced("Left aside: ") for _ in range(2)]
+        assert {Path(words.rstrip(",:")).name for words in said} == {"head", ASKED}
+        service.announced()
+        assert httpx.get(service.url + "v1/jobs").json()["count"] == 5
+    finally:
+        assert service.end(signal.SIGTERM) == 0
+    store = open_sqlite(folder)
+    store._db.execute("UPDATE meta SET value = 99")
+    store.close()
+    refused = Service(folder, waits=True)
+    assert refused.process.stderr is not None
+    lines = [line for line in refused.process.stderr if line.strip()]
+    assert (refused.process.wait(), len(lines)) == (1, 2), lines
+    assert "error: the store has tables of version 99" in lines[-1]
+    refused.process.stderr.close()
 
 
 def test_an_answer_that_is_damaged_is_forgotten(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -256,12 +257,34 @@ def test_as_much_at_once_as_in_two_seconds(rate: float) -> None:
 
 
 @pytest.mark.parametrize("more", [["--behind-proxy"], ["--listen", "0.0.0.0:0"]])
-@pytest.mark.parametrize("tokens", [None, '{"salt": "00", "tokens": []}'])
-def test_no_tokens_this_machine_alone(call: Call, tmp_path: Path, more: list[str], tokens: str | None) -> None:
-    if tokens is None:
-        said = call("serve", "--state", tmp_path, *more)
-        assert said.code == 2
-        assert "there are no tokens" in said.err
+def test_no_tokens_this_machine_alone(call: Call, tmp_path: Path, more: list[str]) -> None:
+    said = call("serve", "--state", tmp_path, *more)
+    assert said.code == 2
+    assert "there are no tokens" in said.err
+
+
+@pytest.mark.second_tier
+@needs("signals")
+@pytest.mark.parametrize(
+    ("tokens", "words", "status"),
+    [(None, "There are no tokens", 200), ('{"salt": "00", "tokens": []}', "Nobody is let in", 503)],
+)
+def test_each_start_says_who_is_let_in(tmp_path: Path, tokens: str | None, words: str, status: int) -> None:
+    (tmp_path / "state").mkdir(mode=0o700)
+    if tokens is not None:
+        (tmp_path / "state" / "tokens.json").write_text(tokens)
+        (tmp_path / "state" / "tokens.json").chmod(0o600)
+    more = () if tokens is None else ("--behind-proxy",)
+    for _ in range(2):
+        service = Service(tmp_path / "state", *more, waits=True)
+        try:
+            service.announced(f"{words}: ")
+            service.announced()
+            assert httpx.get(service.url + "v1/jobs").status_code == status
+            if tokens is None:
+                assert "mast_opt_open 1.0" in httpx.get(service.url + "metrics").text
+        finally:
+            service.end(signal.SIGTERM)
 
 
 def test_a_password_does_not_stand_among_the_arguments(call: Call, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
-from mast_opt.live.service import snapshot_child
+from mast_opt.live.policies.mast_params import MastParams
+from mast_opt.live.service import forecast_child, snapshot_child
 from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.store.errors import Fenced
@@ -153,19 +155,15 @@ def test_jobs_come_back_as_they_were(waiting: int) -> None:
     assert snapshot_of(again).digest == snapshot_of(state).digest
 
 
-def test_a_reader_of_the_environment_gets_no_url(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "begin",
+    [lambda url: snapshot_child.begin(url, 3, 0), lambda url: forecast_child.begin(url, MastParams(), 3, BytesIO())],
+)
+def test_a_reader_of_the_environment_gets_no_url(monkeypatch: pytest.MonkeyPatch, begin: Any) -> None:
     """The state is not among the arguments of the process, where every user could read it."""
     seen: dict[str, Any] = {}
-
-    class Popen:
-        def __init__(self, command: list[str], **named: Any) -> None:
-            seen.update(command=command, **named)
-
-    original, subprocess.Popen = subprocess.Popen, Popen  # type: ignore[assignment,misc]
-    try:
-        snapshot_child.begin("postgresql://me:secret@host/x", 3, 0)
-    finally:
-        subprocess.Popen = original  # type: ignore[misc]
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **named: seen.update(command=command, **named))
+    begin("postgresql://me:secret@host/x")
     assert "secret" not in str(seen["command"])
     assert seen["env"][snapshot_child.STATE].endswith("host/x")
     assert seen["env"].keys() >= os.environ.keys()

@@ -82,6 +82,8 @@ def event_from(row: tuple[int, int, int, str, str, str | None]) -> Stored:
             raise CorruptStore(
                 f"event {seq} has format {form}; this version reads format {LOG_FORMAT}: use a later version"
             )
+        if kind not in EVENTS:
+            raise CorruptStore(f"event {seq} is a {shown(kind)}, which this version does not know: use a later version")
         if msgspec is not None:
             return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body), by or "")
         return Stored(seq, at_ms, event_of(kind, json.loads(body)), by or "")

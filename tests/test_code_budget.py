@@ -20,7 +20,7 @@ BUDGET = {
     "live/loop": 4067,
     "live/policies": 4125,
     "live/reports": 531,
-    "live/service": 3069,
+    "live/service": 3081,
     "live/simulation": 4328,
     "live/slow_paths": 458,
     "live/store": 1087,

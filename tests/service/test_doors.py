@@ -170,3 +170,20 @@ def test_one_column_is_the_same_in_instances_and_traces() -> None:
 def test_http_takes_no_column_that_the_live_policy_ignores() -> None:
     optional = {column.name for column in JOB_COLUMNS if not column.required}
     assert optional <= Mast().reads.union(*READS.values())
+
+
+def test_equal_requests_are_checked_once_and_others_are_not_taken_for_them() -> None:
+    bodies: list[dict[str, Any]] = [
+        {"gpus": 2},
+        {"gpus": 2, "duration_s": 1},
+        {"gpus": 2, "tenant": "t"},
+        {"gpus": 2, "datasets": ["d"]},
+        {"gpu_types": {"a": 1, "b": 2}},
+        {"gpu_types": {"a": 2, "b": 1}},
+    ]
+    first = [jobs_in(msgspec.json.encode({"job": "a", **body}))[0][0][1] for body in bodies]
+    again = [jobs_in(msgspec.json.encode([{"job": "b", **body}]))[0][0][1] for body in bodies]
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    assert len({repr(one) for one in first}) == len(bodies)
+    assert [one.mgpu for one in first] == [2000] * 4 + [1000] * 2
+    assert [one.gpu_types for one in first[4:]] == [{"a": 1000, "b": 2000}, {"a": 2000, "b": 1000}]

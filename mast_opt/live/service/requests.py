@@ -235,6 +235,24 @@ def jobs_in(body: bytes) -> tuple[list[tuple[str, JobSpec]], bool]:
 
 
 def spec_of(asked: Mapping[str, Any]) -> JobSpec:
+    """Specification of the job that a request describes; equal ones are checked once. Raises Problem."""
+    kinds = asked["gpu_types"]
+    key = tuple([asked[name] for name in _ASKED]), None if kinds is None else tuple(kinds.items()), asked["datasets"]
+    known = _SPECS.get(key)
+    if known is None:
+        if len(_SPECS) == MOST_SPECS:
+            _SPECS.clear()
+        known = _SPECS[key] = _checked(asked)
+    return known
+
+
+_ASKED = tuple(column.name for column in JOB_COLUMNS)
+MOST_SPECS = 4096
+"""Specifications that are kept, so that equal ones need no check."""
+_SPECS: dict[tuple[object, ...], JobSpec] = {}
+
+
+def _checked(asked: Mapping[str, Any]) -> JobSpec:
     """Specification of the job that a request describes. Raises Problem."""
     found: dict[str, Any] = {}
     for column in JOB_COLUMNS:

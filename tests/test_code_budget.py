@@ -19,7 +19,7 @@ BUDGET = {
     "live/importers": 500,
     "live/loop": 4067,
     "live/policies": 4125,
-    "live/reports": 531,
+    "live/reports": 542,
     "live/service": 3081,
     "live/simulation": 4328,
     "live/slow_paths": 458,

@@ -14,7 +14,7 @@ from mast_opt.live.loop.history import history
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.reports.charts import charts_of
 from mast_opt.live.reports.comparison import compare
-from mast_opt.live.reports.content import run_page, run_report, write_run_report
+from mast_opt.live.reports.content import run_page, run_report, tiles, time_text, write_run_report
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.run_folder import RunFacts, StoredRun, read_run, write_run
 from mast_opt.live.simulation.traces.trace import read_trace
@@ -101,6 +101,32 @@ def test_the_page(runs: dict[str, StoredRun]) -> None:
         *("Jobs that wait", "GPUs", "GPUs that waiting jobs want", "GPUs in use by region"),
     ]
     assert "Checked: the log breaks no rule." in text
+
+
+def test_the_page_answers_in_hours_and_days_and_folds_the_rest(runs: dict[str, StoredRun]) -> None:
+    report = run_report(runs["fifo"])
+    first, rest = tiles(report)
+    assert [one["name"] for one in first] == [
+        *("queue_s_mean", "queue_s_p95", "jct_s_mean", "allocation", "starved", "lost_gpu_h"),
+    ]
+    assert {"wait, mean": "7.6 min", "until done, mean": "15.1 h"}.items() <= {
+        one["words"]: one["text"] for one in first
+    }.items()
+    assert len(first) + len(rest) == sum(value is not None for _, value in report.metrics)
+    shown = {one["name"]: one["text"] for one in rest}
+    assert (shown["sum_queue_s"], shown["makespan_s"]) == ("2.6 days", "14.9 days")
+    text = run_page(report)
+    opened, folded = text.partition('<details class="rest">')[::2]
+    assert opened.count('class="value"') == 6
+    assert folded.partition("</details>")[0].count('class="value"') == len(rest)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "none"), (0.25, "0.25 s"), (59, "59 s"), (90, "1.5 min"), (86_400, "24.0 h"), (511_318_580, "5,918.0 days")],
+)
+def test_times_are_in_units_that_people_think_in(seconds: float, words: str) -> None:
+    assert time_text(seconds) == words
 
 
 def test_what_waiting_jobs_want_does_not_set_the_scale_of_what_runs(runs: dict[str, StoredRun]) -> None:

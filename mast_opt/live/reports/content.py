@@ -57,6 +57,8 @@ WORDS = {
     "step_s": "looked at every, s",
 }
 """Metrics whose names say too little to people who have not read what they are."""
+ANSWERS = ("queue_s_mean", "queue_s_p95", "jct_s_mean", "allocation", "starved", "lost_gpu_h")
+"""Metrics that a page shows first, in this order; the others are folded."""
 SPREAD = ("mean", "p95")
 """Fields that are shown of a metric that is a spread."""
 
@@ -158,14 +160,28 @@ def metric_words(name: str) -> str:
     return WORDS.get(name) or in_words(name)
 
 
-def tiles(report: RunReport) -> list[dict[str, str]]:
-    """The key figures of a run's page; those that are 0 last."""
-    rows = [
-        {"name": name, "words": metric_words(name), "value": repr(float(value)), "text": metric_text(name, value)}
+def tiles(report: RunReport) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """The key figures of a run's page: those that answer what people ask first, and the others, of which those that are
+    0 come last."""
+    rows = {
+        name: {"name": name, "words": metric_words(name), "value": repr(float(value)), "text": metric_text(name, value)}
         for name, value in report.metrics
         if value is not None
-    ]
-    return sorted(rows, key=lambda row: row["value"] == "0.0")
+    }
+    for row in rows.values():
+        words, _, unit = row["words"].rpartition(", ")
+        if unit == "s":
+            row["words"], row["text"] = words, time_text(float(row["value"]))
+    first = [rows.pop(name) for name in ANSWERS if name in rows]
+    return first, sorted(rows.values(), key=lambda row: row["value"] == "0.0")
+
+
+def time_text(seconds: float) -> str:
+    """A length of time in the largest unit that fits in it, from seconds to days; days from two on."""
+    for least, length, unit in ((172_800, 86_400, "days"), (3600, 3600, "h"), (60, 60, "min")):
+        if abs(seconds) >= least:
+            return f"{seconds / length:,.1f} {unit}"
+    return f"{seconds:.3g} s" if seconds else "none"
 
 
 def versions() -> str:

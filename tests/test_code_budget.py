@@ -18,7 +18,7 @@ BUDGET = {
     "live/hosts": 2247,
     "live/importers": 500,
     "live/loop": 4067,
-    "live/policies": 4125,
+    "live/policies": 4142,
     "live/reports": 542,
     "live/service": 3081,
     "live/simulation": 4328,

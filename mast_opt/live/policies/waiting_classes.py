@@ -9,6 +9,8 @@ from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.group_room import EVERYWHERE, GroupRoom, Size
 
+MANY = 8
+"""Part of the classes, one in so many, from which on the first with a limit short enough is looked for in order."""
 Key = tuple[object, ...]
 Brief = Sequence[tuple[int, int]]
 
@@ -49,6 +51,8 @@ class SizeOrder:
         """Groups in which it was searched for in vain by jobs that do not end before a promise falls due there."""
         self.classes: list[tuple[int, int, int, WaitingClass, int]] = []
         """(submission, number) of the head, number of the class, the class, groups that it may have."""
+        self._limits: list[tuple[int, int, int, WaitingClass, int]] = []
+        """The classes that have a limit, by it: (limit, submission and number of the head, the class, its groups)."""
         self._reached = 0
         """The classes before this one may have no group that could hold the size."""
 
@@ -62,21 +66,33 @@ class SizeOrder:
         free, at, classes = able & ~self.full, self._reached, self.classes
         if not free:
             return None
-        open_, last = free & ~self.kept, len(classes)
-        brief = [(ms, there & free) for ms, there in brief if there & free] if open_ != free else ()
-        longest = max((ms for ms, _ in brief), default=-1)
+        open_ = free & ~self.kept
+        last = len(classes) if open_ else at
         while at < last and not classes[at][4] & open_:
-            limit_ms = classes[at][3].limit_ms
-            if limit_ms is not None and limit_ms <= longest:
-                groups = classes[at][4]
-                if any(limit_ms <= ms and groups & there for ms, there in brief):
-                    break
             at += 1
         self._reached = at
-        if at == last:
-            return None
-        submitted_ms, number, _, waiting, _ = classes[at]
-        return submitted_ms, number, waiting
+        found = None if at == last else (*classes[at][:2], classes[at][3])
+        if open_ != free:
+            for ms, there in brief:
+                found = self._first_brief(ms, there & free, found)
+        return found
+
+    def _first_brief(
+        self, ms: int, groups: int, found: tuple[int, int, WaitingClass] | None
+    ) -> tuple[int, int, WaitingClass] | None:
+        """The first of these: what is given, and the classes with limits up to that which may have these groups."""
+        some = bisect.bisect_right(self._limits, ms, key=lambda one: one[0]) if groups else 0
+        if MANY * some < len(self.classes):
+            for _, submitted_ms, number, waiting, there in self._limits[:some]:
+                if there & groups and (found is None or (submitted_ms, number) < found[:2]):
+                    found = submitted_ms, number, waiting
+        elif some:
+            for submitted_ms, number, _, waiting, there in self.classes:
+                if found is not None and (submitted_ms, number) >= found[:2]:
+                    break
+                if there & groups and waiting.limit_ms is not None and waiting.limit_ms <= ms:
+                    return submitted_ms, number, waiting
+        return found
 
     def grow(self, groups: int) -> None:
         """Note that these groups of servers may hold the size again."""
@@ -93,8 +109,13 @@ class SizeOrder:
         """Note that a waiting class has another head than ``ranked``; None if it has none."""
         if waiting.ranked is not None:
             del self.classes[bisect.bisect_left(self.classes, (*waiting.ranked, waiting.number))]
+            if waiting.limit_ms is not None:
+                key = waiting.limit_ms, *waiting.ranked
+                del self._limits[bisect.bisect_left(self._limits, key, key=lambda one: one[:3])]
         if head is not None:
             bisect.insort(self.classes, (*head, waiting.number, waiting, groups))
+            if waiting.limit_ms is not None:
+                bisect.insort(self._limits, (waiting.limit_ms, *head, waiting, groups))
         self._reached = 0
 
 

@@ -20,6 +20,8 @@ class JobState(enum.Enum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
+    __hash__ = object.__hash__  # that of an Enum is Python, and takes longer than what looks it up
+
 
 _S = JobState
 WAITING = frozenset({_S.SUBMITTED, _S.QUEUED, _S.HELD})

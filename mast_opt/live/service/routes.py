@@ -1,9 +1,12 @@
 """Handlers of the routes under /v1."""
 
 import asyncio
+import heapq
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from starlette.requests import Request as Asked
@@ -80,16 +83,18 @@ class Api(Handlers):
         with self.live.state() as state:
             if after is not None and after not in state.jobs:
                 raise Problem(422, "fault", f"after is {after[:60]!r}; expected the name of a job of this list")
-            fits, counts, last = list[tuple[tuple[int, int], JobRecord]](), dict.fromkeys(JobState, 0), (-1, -1)
-            for number, record in enumerate(state.jobs.values()):
-                counts[record.state] += 1
-                at = (record.queue_tier(state.now_ms, self.live.promote_ms) if by_place else 0, number)
-                if record.name == after:
-                    last = at
-                if record.state in states and tenant in (None, record.spec.tenant) and text in record.name:
-                    fits.append((at, record))
-            fits.sort(key=lambda one: one[0])
-            found = [record for at, record in fits if at > last][:limit]
+            counts = Counter(map(attrgetter("state"), state.jobs.values()))
+            fits = [one for one in state.jobs.values() if one.state in states]
+            if tenant is not None or text:
+                fits = [one for one in fits if tenant in (None, one.spec.tenant) and text in one.name]
+            now_ms, promote_ms = state.now_ms, self.live.promote_ms
+
+            def at(one: JobRecord) -> tuple[int, int]:
+                return one.queue_tier(now_ms, promote_ms) if by_place else 0, one.number
+
+            last = (-1, -1) if after is None else at(state.jobs[after])
+            later = fits if after is None else [one for one in fits if at(one) > last]
+            found = heapq.nsmallest(limit, later, key=at) if by_place else later[:limit]
             why, place = Why(state), places(state, [record.name for record in found], self.live.promote_ms)
             listed = [
                 views.job_object(
@@ -97,8 +102,8 @@ class Api(Handlers):
                 )
                 for record in found
             ]
-        of_state = {one.value: count for one, count in counts.items()}
-        return json_of({"jobs": listed, "count": sum(counts.values()), "matching": len(fits), "states": of_state})
+        of_state = {one.value: counts[one] for one in JobState}
+        return json_of({"jobs": listed, "count": counts.total(), "matching": len(fits), "states": of_state})
 
     @Endpoint(
         "GET", "/v1/jobs/{job:path}/explain", "Where a waiting job could start, and why not elsewhere", errors=(409,)

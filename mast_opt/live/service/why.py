@@ -3,6 +3,7 @@
 Equal jobs have equal reasons, which are worked out once.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -83,6 +84,11 @@ def places(state: State, names: Collection[str], promote_ms: int) -> dict[str, i
     """Those of these jobs that wait, with their places in the queue: by tier (see ``JobRecord.queue_tier``), then by
     submission."""
     wanted = {name for name in names if state.jobs[name].state in WAITING}
-    queue = [record for record in state.jobs.values() if record.state in WAITING] if wanted else []
-    queue.sort(key=lambda record: record.queue_tier(state.now_ms, promote_ms))
-    return {record.name: place for place, record in enumerate(queue, 1) if record.name in wanted}
+    counts, found = Counter[int](), dict[str, tuple[int, int]]()
+    for record in state.jobs.values() if wanted else ():
+        if record.state in WAITING:
+            tier = record.queue_tier(state.now_ms, promote_ms) if promote_ms else record.spec.tier
+            counts[tier] += 1
+            if record.name in wanted:
+                found[record.name] = tier, counts[tier]
+    return {name: at + sum(counts[one] for one in counts if one < tier) for name, (tier, at) in found.items()}

@@ -18,7 +18,7 @@ BUDGET = {
     "live/hosts": 2247,
     "live/importers": 500,
     "live/loop": 4068,
-    "live/policies": 4142,
+    "live/policies": 4203,
     "live/reports": 542,
     "live/service": 3090,
     "live/simulation": 4328,

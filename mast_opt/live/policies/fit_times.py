@@ -1,8 +1,10 @@
 """Times at which tasks of one size fit on the servers of a region if all work ends at its limit, server by server."""
 
 import bisect
+import operator
 
 from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
@@ -14,6 +16,9 @@ NOW = 0
 FOREVER = 1 << 60
 """Time of what fits when work without a limit ends."""
 Group = tuple[str, ...]
+_FIRST = operator.itemgetter(0)
+_Working = tuple[int | None, JobRecord, Share]
+"""(end of a running job at its limit, if that is known; the job; its share of a server)."""
 
 
 class FitTimes:
@@ -23,10 +28,14 @@ class FitTimes:
     Args:
         tier: importance of the job; less important work that may be stopped is not waited for. None if nobody is
             stopped.
+        held: what jobs hold on servers, for all times of a policy; None to look it up for these alone.
     """
 
-    def __init__(self, record: JobRecord, tier: int | None, region: str, snapshot: Snapshot) -> None:
+    def __init__(
+        self, record: JobRecord, tier: int | None, region: str, snapshot: Snapshot, held: "Held | None" = None
+    ) -> None:
         spec = record.spec
+        self._held = held or Held()
         self._spec, self._tier, self._region = spec, tier, region
         self._lowest_tier = snapshot.reclaimable.tiers[-1]
         self._together = spec.within == "server"
@@ -45,14 +54,19 @@ class FitTimes:
     def catch_up(self, snapshot: Snapshot) -> None:
         """Take in what has changed on servers."""
         changed = snapshot.reclaimable.changed(self._seen) if self._seen >= 0 else None
+        again = changed is None
         if changed is None:
-            self._times, self._groups, changed = {}, {}, snapshot.inventory.server_of
+            self._times, self._group_of, self._groups, changed = {}, {}, {}, snapshot.inventory.server_of
+        self._held.follow(snapshot)
         self._seen = snapshot.reclaimable.changes
         for name in changed:
             server = snapshot.inventory.server_of[name]
             if server.region == self._region or name in self._times:
                 self.version += 1
-                self._update(server, snapshot)
+                self._update(server, snapshot, again=again)
+        if again:
+            for times in self._groups.values():
+                times.sort()
 
     def by(self) -> int:
         """The first time at which the job fits into its region, ``NOW`` or ``FOREVER``."""
@@ -105,11 +119,12 @@ class FitTimes:
                 counts[group] += bisect.bisect_right(after, by_ms) - bisect.bisect_right(before, by_ms)
         return max(counts.values(), default=0) >= self._slots
 
-    def _update(self, server: Server, snapshot: Snapshot) -> None:
-        """Replace the times of a server among those of its group: its cluster and GPU type, or its rack."""
+    def _update(self, server: Server, snapshot: Snapshot, *, again: bool) -> None:
+        """Replace the times of a server among those of its group: its cluster and GPU type, or its rack; where all are
+        found ``again``, nothing is there, and they are sorted afterwards."""
         name = server.name
         group = self._group_of.get(name)
-        if group is not None and group in self._groups:
+        if group is not None:
             there = self._groups[group]
             for time in self._times.get(name, ()):
                 del there[bisect.bisect_left(there, time)]
@@ -119,6 +134,9 @@ class FitTimes:
         times = self._times[name] = self._times_of(server, snapshot)
         self._group_of[name] = place
         there = self._groups.setdefault(place, [])
+        if again:
+            there += times
+            return
         for time in times:
             bisect.insort(there, time)
 
@@ -126,24 +144,34 @@ class FitTimes:
         self, server: Server, snapshot: Snapshot, more: tuple[Share, JobSpec, int] | None = None
     ) -> list[int]:
         """Times of a server, where (share, job, end) of another job may be there too."""
-        spec, inventory = self._spec, snapshot.inventory
+        spec, inventory, name = self._spec, snapshot.inventory, server.name
         mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(server.gpu_type, -1)
-        closed = inventory.moving.keys() | inventory.shrinking.keys() | inventory.closed.keys()
-        if mgpu < 0 or server.region != self._region or server.name not in inventory.up or server.name in closed:
+        if mgpu < 0 or server.region != self._region or name not in inventory.up:
             return []
-        held = [] if more is None else [(more[2], more[0], more[1])]
-        for record in snapshot.working_on(server.name):
-            if not self._may_stop(record):
-                share = next(share for share in record.shares if share.server == server.name)
-                held.append((_end(record, snapshot.now_ms), share, record.spec))
-        held.sort(key=lambda one: one[0])
-        room = _Room(server)
-        for _, share, other in held:
-            room.change(share, other, -1)
-        times = [NOW] * room.tasks(spec, mgpu)
-        for end_ms, share, other in held:
-            room.change(share, other, 1)
-            times += [end_ms] * (room.tasks(spec, mgpu) - len(times))
+        if name in inventory.moving or name in inventory.shrinking or name in inventory.closed:
+            return []
+        whole, working = self._held.on(server, snapshot)
+        now_ms, gpus = snapshot.now_ms, mgpu // WHOLE
+        ends = [
+            (end_ms if end_ms is not None and end_ms >= now_ms else _end(record, now_ms), share, record.spec)
+            for end_ms, record, share in working
+            if not (record.spec.preemptible or record.over_quota) or not self._may_stop(record)
+        ]
+        if more is not None:
+            ends.append((more[2], more[0], more[1]))
+        if len(ends) > 1:
+            ends.sort(key=_FIRST)
+        if whole and more is None and gpus * WHOLE == mgpu > 0 and not (spec.cpu_mcores or spec.memory_mib):
+            free = server.gpus
+            for _, share, _ in ends:
+                free -= len(share.gpus)
+            times = [NOW] * (free // gpus)
+            for end_ms, share, _ in ends:
+                free += len(share.gpus)
+                if free // gpus > len(times):
+                    times += [end_ms] * (free // gpus - len(times))
+        else:
+            times = _times_in(_Room(server), ends, spec, mgpu)
         return times[spec.tasks - 1 : spec.tasks] if self._together else times[: spec.tasks]
 
     def _may_stop(self, record: JobRecord) -> bool:
@@ -154,6 +182,51 @@ class FitTimes:
         if record.shares and record.over_quota:
             return self._tier <= self._lowest_tier or spec.tier > self._spec.tier
         return spec.preemptible and spec.tier > self._tier
+
+
+class Held:
+    """Jobs that start or run on servers and were not asked to stop, looked up once for all times of fit."""
+
+    def __init__(self) -> None:
+        self._seen = -1
+        self._known: dict[str, tuple[bool, list[_Working]]] = {}
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Take in what has changed on servers."""
+        changed = snapshot.reclaimable.changed(self._seen) if self._seen >= 0 else None
+        if changed is None:
+            self._known.clear()
+        for name in changed or ():
+            self._known.pop(name, None)
+        self._seen = snapshot.reclaimable.changes
+
+    def on(self, server: Server, snapshot: Snapshot) -> tuple[bool, list[_Working]]:
+        """(whether every GPU of a server is held by one job, whole, or by none; the jobs on it)."""
+        known = self._known.get(server.name)
+        if known is None:
+            working = snapshot.working_on(server.name)
+            there = [
+                (job.ends_by_ms(0) if job.state is JobState.RUNNING else None, job, share)
+                for job in working
+                for share in job.shares
+                if share.server == server.name
+            ]
+            gpus = [gpu for _, _, share in there for gpu in share.gpus]
+            amounts = {mgpu for _, _, share in there for mgpu in share.gpus.values()}
+            whole = not server.pool and amounts <= {WHOLE} and len(set(gpus)) == len(gpus)
+            known = self._known[server.name] = whole, there
+        return known
+
+
+def _times_in(room: "_Room", held: list[tuple[int, Share, JobSpec]], spec: JobSpec, mgpu: int) -> list[int]:
+    """Times from which a server has one place for a task of so many milli-GPUs, two, and so on."""
+    for _, share, other in held:
+        room.change(share, other, -1)
+    times = [NOW] * room.tasks(spec, mgpu)
+    for end_ms, share, other in held:
+        room.change(share, other, 1)
+        times += [end_ms] * (room.tasks(spec, mgpu) - len(times))
+    return times
 
 
 class _Room:

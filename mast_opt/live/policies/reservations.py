@@ -13,7 +13,7 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.events import ADOPTED, BOUND, DATA, OVERRUN, QUOTA, SERVER, TIER
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes
+from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes, Held
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 MOST_KEPT = 256
@@ -62,11 +62,13 @@ class Reservations:
         self.changed: list[str] = []
         """Regions whose reservation has changed, so that jobs that were refused for it may fit."""
         self._times: dict[tuple[object, ...], FitTimes] = {}
+        self._held = Held()
 
     def begin(self, snapshot: Snapshot) -> None:
         """Forget everything but the promises that are open."""
         tiers = {one.job: one.tier for one in self.of_region.values()}
         self._times.clear()
+        self._held = Held()
         self.of_region.clear()
         self.active = False
         for record in snapshot.jobs.values():
@@ -253,7 +255,7 @@ class Reservations:
         key = tier, region, record.spec.shape[:-1]
         known = self._times.pop(key, None)
         if known is None:
-            known = FitTimes(record, tier, region, snapshot)
+            known = FitTimes(record, tier, region, snapshot, self._held)
             if len(self._times) >= MOST_KEPT:
                 del self._times[next(iter(self._times))]
         self._times[key] = known

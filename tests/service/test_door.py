@@ -100,6 +100,8 @@ def test_the_own_page_and_programs_may(client: TestClient) -> None:
         ("evil.example", False, False),
         ("evil.example:8765", False, False),
         ("mast.example.evil.example", False, False),
+        ("localhost:80.evil.example", False, False),
+        ("localhost@evil.example", False, False),
         ("[", False, False),
         ("", False, False),
     ],

@@ -148,6 +148,19 @@ def test_a_chunked_body_has_a_limit_too(tmp_path: Path) -> None:
         assert answer.status_code == 413
 
 
+def test_a_client_that_breaks_off_leaves_no_trace_in_the_log_of_errors(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+    with listening(tmp_path) as (url, port, _, _):
+        for _ in range(5):
+            with ExitStack() as stack:
+                _opened(stack, port, head)
+                httpx.get(url + "livez")
+        until(lambda: 'method="POST",status="400"} 5.0' in httpx.get(url + "metrics").text)
+    assert [one.getMessage() for one in caplog.records if one.name.startswith("uvicorn")] == []
+
+
 def test_streams_of_one_client_leave_those_of_others(tmp_path: Path) -> None:
     access = Access(tmp_path / "tokens.json")
     tokens = {who: access.add(who, ["read"]) for who in ("ada", "eve")}

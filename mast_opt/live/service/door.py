@@ -102,7 +102,8 @@ class Hosts:
 def _name(host: str) -> str:
     """The name of a host without its port."""
     with suppress(ValueError):
-        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        parts = urlsplit(f"//{host}")
+        return "" if parts.port == 0 else (parts.hostname or "").rstrip(".")  # a port that is no number raises
     return ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as Asked
 from starlette.responses import Response
 from starlette.routing import Route
@@ -113,6 +114,8 @@ class Handlers:
                         words = f"{by} sends more than {MOST_BODY_BYTES:,} bytes at once"
                         raise Problem(429, "bodies", words, headers={"Retry-After": "1"})
                     parts.append(part)
+        except ClientDisconnect:
+            raise Problem(400, "cut", "the connection ended before the body") from None
         except TimeoutError:
             raise Problem(408, "slow", f"the body was not there after {BODY_S:g} s") from None
         finally:

@@ -33,7 +33,7 @@ BUDGET = {
     "planner/solving": 2421,
     "problems/backends": 1852,
     "problems/data_placement": 14160,
-    "problems/job_placement": 12175,
+    "problems/job_placement": 12195,
     "problems/kind": 1878,
     "problems/mip": 1448,
     "problems/resource_allocation": 2596,

@@ -53,6 +53,13 @@ def test_sections(fleet: JobPlacement) -> None:
     assert stopped.note == "2 jobs are stopped; 14.5 GPU-hours are lost."
     assert [row[:4] for row in waiting.rows] == [("j3", 0, 9, 1), ("j2", 2, 1, 1)]
     assert waiting.note == "2 jobs wait."
+    assert [row[4] for row in waiting.rows] == ["", "east"], "nothing holds j3; west has fewer GPUs free for j2"
+
+
+def test_one_reservation_a_region_for_the_first_that_others_keep_out(fleet: JobPlacement) -> None:
+    """j3 is larger than any cluster; j0 takes the region with the most free GPUs, j2 the other, and j1 none."""
+    waiting = sections(fleet, plan(fleet))[-1]
+    assert [(row[0], row[4]) for row in waiting.rows] == [("j0", "west"), ("j3", ""), ("j1", "east"), ("j2", "")]
 
 
 def test_one_waits_and_several_are_over_quota(fleet: JobPlacement) -> None:

@@ -6,7 +6,7 @@ Every figure comes from the verifier's half of the problem, none from a solver.
 import numpy as np
 
 from mast_opt.core.units import MILLI
-from mast_opt.problems.job_placement.analysis.rejection_reasons import reason_in_words
+from mast_opt.problems.job_placement.analysis.rejection_reasons import reason_in_words, reservations
 from mast_opt.problems.job_placement.migration.plan_rows import servers_in_words
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
@@ -28,7 +28,7 @@ def sections(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
         _fullness(problem, plan),
         *_victims(problem, plan),
         *_moves(problem, plan),
-        *_waiting(problem, admitted),
+        *_waiting(problem, plan, admitted),
     )
 
 
@@ -138,23 +138,33 @@ def _moves(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
     return (Section("Jobs moved", heads, rows, note),)
 
 
-def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:
+def _waiting(problem: JobPlacement, plan: Plan, admitted: Bools) -> tuple[Section, ...]:
     """Jobs that are not admitted, in queue order, and what stands in their way."""
     p = problem
     waiting = p.order[~admitted[p.order]]
     if not len(waiting):
         return ()
+    free = np.bincount(p.server_region, free_after(p, plan)[:, GPU], len(p.regions)).astype(np.int64)
+    listed = waiting[:MOST_EXPLAINED]
+    reserved = reservations(p, listed, free)
     rows = tuple(
         (
             p.jobs.labels[j],
             int(p.tiers[p.queue_tier[j]]),
             int(p.jobs.tasks[j]),
             float(p.options.mgpu[p.options.job == j][0]) / WHOLE,
+            p.regions[reserved[j]] if j in reserved else "",
             reason_in_words(p, j),
         )
-        for j in waiting[:MOST_EXPLAINED].tolist()
+        for j in listed.tolist()
     )
-    heads = (Head("job"), *Form.COUNT.heads("tier", "tasks"), Head("GPUs a task", Form.AMOUNT), Head("why"))
+    heads = (
+        Head("job"),
+        *Form.COUNT.heads("tier", "tasks"),
+        Head("GPUs a task", Form.AMOUNT),
+        Head("reserve in"),
+        Head("why"),
+    )
     jobs = int(p.counts_once[waiting].sum())
     note = "1 job waits." if jobs == 1 else f"{jobs} jobs wait."
     if len(p.parts):

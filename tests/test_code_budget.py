@@ -18,7 +18,7 @@ BUDGET = {
     "live/hosts": 2247,
     "live/importers": 500,
     "live/loop": 4068,
-    "live/policies": 4203,
+    "live/policies": 4269,
     "live/reports": 542,
     "live/service": 3094,
     "live/simulation": 4328,

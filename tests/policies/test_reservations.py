@@ -106,7 +106,7 @@ class Drawn:
     def run(self, policy: Mast) -> list[ev.Stored]:
         """The log until no job is left that ever ends. Where jobs are promoted, all takes longer."""
         state = State(self.servers, tiers=(0, 1, 2), replicas=self.replicas)
-        slower = 20 if policy.params.promote_after_s else 1
+        slower = 20 if policy.params.promote_after_s or policy.params.make_room_after_s else 1
         names = {name: (slower * at, slowed(spec, slower)) for name, (at, spec) in self.jobs.items()}.items()
         work = {
             name: Work(spec.duration_ms or 0, spec.checkpoint_ms, spec.restart_ms, limit_ms=spec.limit_ms)
@@ -140,6 +140,7 @@ PARAMS = (
     MastParams(bind="free"),
     MastParams(promote_after_s=1),
     MastParams(without_limits="hold", hold_after_s=0),
+    MastParams(make_room_after_s=1, make_room_share=1.0),
 )
 
 
@@ -294,6 +295,38 @@ def test_a_gang_without_limits_has_servers_kept_after_a_time() -> None:
     assert starts(rows, without_limits="hold", hold_after_s="30")["j2"] == 45_000
 
 
+BROKEN_UP = [
+    *({"submitted_ms": at, "mgpu": 3000, "duration_ms": 60_000} for at in (0, 1)),
+    {"submitted_ms": 10, "mgpu": 4000, "tasks": 2, "duration_ms": 500},
+    *({"submitted_ms": 400 * at, "mgpu": 500, "duration_ms": 100} for at in range(1, 100)),
+]
+"""A gang of both servers comes when each has a job that leaves a quarter of it free."""
+
+
+def starts_with_room(share: str = "0.75", **changed: Any) -> list[tuple[str, int, int]]:
+    """The first three jobs with the times and attempts of their starts."""
+    trace = trace_of(*(row | changed if at < 2 else row for at, row in enumerate(BROKEN_UP)))
+    log = list(run_trace(trace, "mast", {"make_room_after_s": "2", "make_room_share": share}).events())
+    assert check_log(log, all_end=True, durations=True) == ()
+    placed = [(one.event, one.at_ms) for one in log if isinstance(one.event, ev.Placed)]
+    return [(event.job, at_ms, event.attempt) for event, at_ms in placed if event.job in ("j0", "j1", "j2")]
+
+
+def test_smaller_jobs_make_room_for_a_gang() -> None:
+    """They stop once it has waited for two seconds, in the first turn after that, and go on when it has ended."""
+    assert starts_with_room() == [("j0", 0, 1), ("j1", 1, 1), ("j2", 2100, 1), ("j0", 2600, 2), ("j1", 2600, 2)]
+
+
+@pytest.mark.parametrize(
+    ("share", "changed"), [("0.37", {}), ("1", {"tier": 0}), ("1", {"mgpu": 4000}), ("1", {"tasks": 2})]
+)
+def test_nobody_makes_room(share: str, changed: dict[str, Any]) -> None:
+    """They hold more than the share, are more important, as large as a task, or run on several servers."""
+    found = starts_with_room(share, **changed)
+    assert ("j2", 2100, 1) not in found
+    assert all(attempt == 1 for _, _, attempt in found)
+
+
 def test_faulty_parameters() -> None:
     with pytest.raises(UsageError, match="backfill is 'longest'; expected one of submission, shortest-limit"):
         MastParams(backfill="longest")
@@ -301,6 +334,10 @@ def test_faulty_parameters() -> None:
         MastParams(without_limits="wait")
     with pytest.raises(UsageError, match="hold_after_s is -1; expected at least 0"):
         MastParams(hold_after_s=-1)
+    with pytest.raises(UsageError, match="make_room_after_s is -1; expected at least 0"):
+        MastParams(make_room_after_s=-1)
+    with pytest.raises(UsageError, match=r"make_room_share is 1.5; expected 0 to 1"):
+        MastParams(make_room_share=1.5)
     with pytest.raises(UsageError, match="promote_after_s is -1; expected at least 0"):
         MastParams(promote_after_s=-1)
 

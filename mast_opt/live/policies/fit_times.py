@@ -119,6 +119,40 @@ class FitTimes:
                 counts[group] += bisect.bisect_right(after, by_ms) - bisect.bisect_right(before, by_ms)
         return max(counts.values(), default=0) >= self._slots
 
+    def room(self, most_mgpu: int, snapshot: Snapshot) -> list[JobRecord]:
+        """Jobs to stop so that the job fits in one group: smaller than one of its tasks, as important, on one server
+        each, and those that hold the least together; empty where they would hold more than ``most_mgpu``."""
+        groups: dict[Group, list[tuple[int, str, int, list[JobRecord]]]] = {}
+        for name, times in self._times.items():
+            smaller = self._smaller(name, snapshot) if times else None
+            if smaller is not None:
+                held_mgpu = sum(record.mgpu for record in smaller)
+                groups.setdefault(self._group_of[name], []).append((held_mgpu, name, len(times), smaller))
+        best, least_mgpu = list[JobRecord](), most_mgpu + 1
+        for servers in groups.values():
+            found, needed, held_mgpu = list[JobRecord](), self._slots, 0
+            for own_mgpu, _, places, smaller in sorted(servers, key=operator.itemgetter(0, 1)):
+                if needed > 0:
+                    found, needed, held_mgpu = [*found, *smaller], needed - places, held_mgpu + own_mgpu
+            if needed <= 0 and held_mgpu < least_mgpu:
+                best, least_mgpu = found, held_mgpu
+        return best
+
+    def _smaller(self, server: str, snapshot: Snapshot) -> list[JobRecord] | None:
+        """The jobs on a server that the job may not stop as it is; None if one of them may not make room either."""
+        there = [record for record in snapshot.working_on(server) if not self._may_stop(record)]
+        task_mgpu = self._spec.asked_mgpu // self._spec.tasks
+        able = all(
+            record.state is JobState.RUNNING
+            and record.spec.preemptible
+            and len(record.shares) == 1
+            and record.mgpu < task_mgpu
+            and not record.partner
+            and snapshot.importance(record) == self._tier
+            for record in there
+        )
+        return there if able else None
+
     def _update(self, server: Server, snapshot: Snapshot, *, again: bool) -> None:
         """Replace the times of a server among those of its group: its cluster and GPU type, or its rack; where all are
         found ``again``, nothing is there, and they are sorted afterwards."""

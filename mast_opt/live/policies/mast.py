@@ -18,6 +18,7 @@ from mast_opt.live.policies.copies_on_submission import bind_with_copies
 from mast_opt.live.policies.easy import SHORTEST_FIRST
 from mast_opt.live.policies.fit_times import FOREVER
 from mast_opt.live.policies.head_of_line import ARRIVALS
+from mast_opt.live.policies.making_room import MakingRoom
 from mast_opt.live.policies.mast_params import COPY, FAIR, HOLD, HOME, LATE, SCOPES, SHARE, MastParams
 from mast_opt.live.policies.region_loads import RegionLoads
 from mast_opt.live.policies.reservations import Reservations, queue_tier
@@ -56,7 +57,11 @@ class Mast:
         self._loads = RegionLoads(self.params.age_s * SECOND_MS)
         hold = self.params.without_limits == HOLD
         self._promote_ms = self.params.promote_after_s * SECOND_MS
-        self._reservations = Reservations(self.params.hold_after_s * SECOND_MS if hold else None, self._promote_ms)
+        self._reservations = Reservations(
+            self.params.hold_after_s * SECOND_MS if hold else None,
+            self._promote_ms,
+            MakingRoom(self.params.make_room_after_s * SECOND_MS, self.params.make_room_share),
+        )
         self._unreserved: set[str] = set()
         """Regions where the first job may be another one than that with the reservation."""
         self._stopping: set[str] = set()
@@ -300,6 +305,7 @@ class Mast:
         for region in [region for region in snapshot.supply_mgpu if region in self._unreserved]:
             self._reserve_in(region, None, snapshot, actions)
         self._unreserved.clear()
+        self._reservations.make_room(snapshot, actions)
         self._reservations.publish(snapshot, actions)
 
     def _reserve_in(self, region: str, before: JobRecord | None, snapshot: Snapshot, actions: Actions) -> None:

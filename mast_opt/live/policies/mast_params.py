@@ -45,6 +45,9 @@ class MastParams:
         without_limits: what becomes of such a job where limits do not say when it fits: ``pass``: others pass it;
             ``hold``: after ``hold_after_s`` of waiting, the servers that it needs are kept for it.
         hold_after_s: see there.
+        make_room_after_s: a gang that has a reservation and has waited for so long stops smaller jobs that are as
+            important as it is, may be stopped and run on one server each; they start again elsewhere. 0 for never.
+        make_room_share: they hold at most this share of what the gang asks for.
         backfill: order of the jobs that do not hold it: ``submission`` or ``shortest-limit``.
         promote_after_s: each time that a job has waited for so long, it counts as of the next more important tier for
             its place in the queue, though not for what it may stop; 0 for never. Work over its quota does not.
@@ -66,6 +69,8 @@ class MastParams:
     reserve: bool = True
     without_limits: str = PASS
     hold_after_s: int = 96 * 3600
+    make_room_after_s: int = 0
+    make_room_share: float = 0.5
     backfill: str = BY_SUBMISSION
     promote_after_s: int = 0
     reclaim: str = Reclaim.ANY.value
@@ -77,9 +82,11 @@ class MastParams:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UsageError(f"{name} is {getattr(self, name)!r}; expected one of {', '.join(choices)}")
-        for name in ("age_s", "hold_after_s", "promote_after_s", "half_life_s"):
+        for name in ("age_s", "hold_after_s", "make_room_after_s", "promote_after_s", "half_life_s"):
             if getattr(self, name) < 0:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected at least 0")
+        if not 0 <= self.make_room_share <= 1:
+            raise UsageError(f"make_room_share is {self.make_room_share}; expected 0 to 1")
         if self.sharing == CREDIT and (self.half_life_s or self.weights):
             raise UsageError(f"sharing is {CREDIT!r}; expected {FAIR} with half_life_s or weights")
         self.weight_of()

@@ -14,6 +14,7 @@ from mast_opt.live.loop.events import ADOPTED, BOUND, DATA, OVERRUN, QUOTA, SERV
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes, Held
+from mast_opt.live.policies.making_room import MakingRoom
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 MOST_KEPT = 256
@@ -52,10 +53,11 @@ class Reservations:
         hold_after_ms: how long a job waits before servers are kept for it although limits do not say when it fits;
             None for ever.
         promote_ms: see ``JobRecord.queue_tier``.
+        room: when holders have smaller jobs stopped.
     """
 
-    def __init__(self, hold_after_ms: int | None, promote_ms: int) -> None:
-        self._hold_after_ms, self._promote_ms = hold_after_ms, promote_ms
+    def __init__(self, hold_after_ms: int | None, promote_ms: int, room: MakingRoom) -> None:
+        self._hold_after_ms, self._promote_ms, self._room = hold_after_ms, promote_ms, room
         self.active = False
         """Whether any job has had a limit, or waits long enough to have servers kept; nothing is done before."""
         self.of_region: dict[str, Reservation] = {}
@@ -82,7 +84,8 @@ class Reservations:
 
     def look_at(self, record: JobRecord, snapshot: Snapshot) -> list[str]:
         """The regions where a job that has come may be the first."""
-        self.active = self.active or record.spec.limit_ms is not None or self._hold_after_ms is not None
+        waits_for_servers = self._hold_after_ms is not None or self._room.on
+        self.active = self.active or record.spec.limit_ms is not None or waits_for_servers
         tier, held = record.spec.tier, self.of_region
         full = len(held) == len(snapshot.supply_mgpu) and not snapshot.has_quotas
         if not self.active or (full and all(tier >= one.rank for one in held.values())):
@@ -150,6 +153,12 @@ class Reservations:
         if (by_ms, servers) != (one.by_ms, one.servers):
             one.by_ms, one.servers = by_ms, servers
             self.changed.append(one.region)
+
+    def make_room(self, snapshot: Snapshot, actions: Actions) -> None:
+        """Have smaller jobs stopped for the gangs that have waited long enough; they keep what becomes free."""
+        for one in self.of_region.values():
+            if one.by_ms != NOW and self._room.make(snapshot.jobs[one.job], one.times, snapshot, actions):
+                self._renew(one, snapshot, actions, ())
 
     def publish(self, snapshot: Snapshot, actions: Actions) -> None:
         """Promise the new reservations. A job that fits now is not promised that: it may have to wait for the end of a

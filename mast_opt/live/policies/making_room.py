@@ -1,0 +1,41 @@
+"""Room for gangs (policy ``mast``): smaller jobs that are as important stop, and start again elsewhere.
+
+A gang that takes whole servers waits for ever where each server has a small job that it may not stop. It never stops a
+job as large as one of its own tasks, so that no two jobs stop each other.
+"""
+
+from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.live.policies.fit_times import FitTimes
+
+
+class MakingRoom:
+    """The rule of when jobs stop for a gang, and how many.
+
+    Args:
+        after_ms: how long it has waited before; 0 for never. It is also the time from one attempt to the next.
+        share: of what the gang asks for, which those jobs hold at most.
+    """
+
+    def __init__(self, after_ms: int, share: float) -> None:
+        self._after_ms, self._share = after_ms, share
+        self._next_ms: dict[str, int] = {}
+        """Job → time before which it is not tried again."""
+
+    @property
+    def on(self) -> bool:
+        """Whether any job ever stops so."""
+        return self._after_ms > 0
+
+    def make(self, record: JobRecord, times: FitTimes, snapshot: Snapshot, actions: Actions) -> bool:
+        """Ask the jobs to stop that keep a gang from its servers, if it is time; False if none is asked."""
+        now_ms, since_ms = snapshot.now_ms, record.since_ms
+        if not self.on or now_ms < max(since_ms + self._after_ms, self._next_ms.get(record.name, 0)):
+            return False
+        self._next_ms = {name: at_ms for name, at_ms in self._next_ms.items() if at_ms > now_ms}
+        self._next_ms[record.name] = now_ms + self._after_ms
+        stopped = times.room(int(self._share * record.asked_mgpu), snapshot)
+        for each in stopped:
+            actions.preempt(each.name, f"room for {record.name}")
+        return bool(stopped)

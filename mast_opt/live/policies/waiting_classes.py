@@ -51,8 +51,9 @@ class SizeOrder:
         """Groups in which it was searched for in vain by jobs that do not end before a promise falls due there."""
         self.classes: list[tuple[int, int, int, WaitingClass, int]] = []
         """(submission, number) of the head, number of the class, the class, groups that it may have."""
-        self._limits: list[tuple[int, int, int, WaitingClass, int]] = []
-        """The classes that have a limit, by it: (limit, submission and number of the head, the class, its groups)."""
+        self._limits: list[tuple[int, int, int, int, WaitingClass, int]] = []
+        """The classes that have a limit, by it: (limit, submission and number of the head, number of the class, the
+        class, its groups)."""
         self._reached = 0
         """The classes before this one may have no group that could hold the size."""
 
@@ -83,7 +84,7 @@ class SizeOrder:
         """The first of these: what is given, and the classes with limits up to that which may have these groups."""
         some = bisect.bisect_right(self._limits, ms, key=lambda one: one[0]) if groups else 0
         if MANY * some < len(self.classes):
-            for _, submitted_ms, number, waiting, there in self._limits[:some]:
+            for _, submitted_ms, number, _, waiting, there in self._limits[:some]:
                 if there & groups and (found is None or (submitted_ms, number) < found[:2]):
                     found = submitted_ms, number, waiting
         elif some:
@@ -110,12 +111,12 @@ class SizeOrder:
         if waiting.ranked is not None:
             del self.classes[bisect.bisect_left(self.classes, (*waiting.ranked, waiting.number))]
             if waiting.limit_ms is not None:
-                key = waiting.limit_ms, *waiting.ranked
-                del self._limits[bisect.bisect_left(self._limits, key, key=lambda one: one[:3])]
+                key = waiting.limit_ms, *waiting.ranked, waiting.number
+                del self._limits[bisect.bisect_left(self._limits, key, key=lambda one: one[:4])]
         if head is not None:
             bisect.insort(self.classes, (*head, waiting.number, waiting, groups))
             if waiting.limit_ms is not None:
-                bisect.insort(self._limits, (waiting.limit_ms, *head, waiting, groups))
+                bisect.insort(self._limits, (waiting.limit_ms, *head, waiting.number, waiting, groups))
         self._reached = 0
 
 

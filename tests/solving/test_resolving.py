@@ -76,9 +76,7 @@ def test_carried_prices_alone_prove_most_of_what_they_did(
     before, earlier = solved
     problem = a_little_later(before)
     kind = kind_of(problem)
-    now, then = (
-        resolving.digests_of(one, kind.tables.schema, kind.tables.problem_to_tables) for one in (problem, before)
-    )
+    now, then = (kind.tables.digests(one) for one in (problem, before))
     arrays = some(earlier.certificate).arrays()
     prove = some(kind.verification.certified_bound)
     how = kind.solvers.again["tetris"]
@@ -160,3 +158,25 @@ def test_an_exact_solver_takes_the_start() -> None:
     again = mast_opt.resolve(problem, first, threads=1)
     assert (some(again.reuse).start, some(again.reuse).prices) == (True, False)
     assert some(again.last_pass).rows == 0
+
+
+def test_a_fleet_goes_on_from_its_prices(tmp_path: Path) -> None:
+    before = mast_opt.generate("server-assignment", "standard", seed=1, servers=600, reservations=10, datacenters=2)
+    earlier = mast_opt.solve(before, "ras", iterations=2, **ASKED)
+    order = np.arange(len(before.servers))[::-1]
+    shuffled = before.with_columns({"servers": before.servers.rows(order)})
+    labels = ("new server", *shuffled.servers.labels[1:])
+    asked = before.reservations.asked_mrru.copy()
+    asked[0] = asked[0] * 101 // 100
+    problem = shuffled.with_columns({"servers.labels": labels, "reservations.asked_mrru": asked})
+    kind = kind_of(problem)
+    prove = some(kind.verification.certified_bound)
+    mast_opt.write_plan(before, earlier, tmp_path / "plan")
+    found, by_folder = (mast_opt.resolve(problem, one, **ASKED) for one in (earlier, tmp_path / "plan"))
+    assert some(found.reuse).changed == {"servers": 2, "reservations": 1}
+    assert (some(found.reuse).prices, some(found.reuse).cold) == (True, "")
+    assert mast_opt.verify(problem, some(found.plan)).ok
+    assert prove(problem, some(found.certificate).arrays()) == pytest.approx(some(found.bound))
+    assert (by_folder.objective, by_folder.reuse) == (pytest.approx(some(found.objective)), found.reuse)
+    moved = problem.relabelled({"datacenters": ("elsewhere", *problem.datacenters[1:])})
+    assert some(mast_opt.resolve(moved, earlier, iterations=1, **ASKED).reuse).cold == "a datacenter is new or gone"

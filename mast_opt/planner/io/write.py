@@ -26,7 +26,6 @@ from mast_opt.planner.io.validation.cells import faulty_labels
 from mast_opt.planner.io.validation.frames import is_number, table_frames
 from mast_opt.planner.io.writers.excel import write_excel
 from mast_opt.planner.io.writers.folder import toml_text, write_tables
-from mast_opt.problems.kind.carried_axes import digests_of
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.kind.schema import Column, ColumnType, Schema, Tables
 from mast_opt.problems.registry import check_plan, kind_of
@@ -140,7 +139,7 @@ def write_plan(
         write_tables(partial, "csv", kind.tables.plan_schema, kind.tables.plan_to_tables(problem, plan))
         if certificate is not None:
             write_certificate(partial, certificate)
-        write_digests(partial, digests_of(problem, kind.tables.schema, kind.tables.problem_to_tables))
+        write_digests(partial, kind.tables.digests(problem))
         write_events(partial, events)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arguments import refuse
 from mast_opt.core.errors import PlanError, UsageError
-from mast_opt.core.solve_result import relative_gap
+from mast_opt.core.solve_result import SolveParams, relative_gap
 from mast_opt.core.wording import percent
 from mast_opt.planner.solving.auto_strategy import AUTO
 from mast_opt.planner.solving.clock import COMPILE, Clock
@@ -24,8 +24,8 @@ from mast_opt.planner.solving.dispatch import solve
 from mast_opt.planner.solving.last_pass import Settling
 from mast_opt.planner.solving.portfolio import able
 from mast_opt.planner.solving.solution import Reuse, Solution
-from mast_opt.problems.kind.carried_axes import Continuation, Digests, Match, digests_of
-from mast_opt.problems.kind.carry_over import carried_over
+from mast_opt.problems.kind.carried_axes import Continuation, Digests, Match
+from mast_opt.problems.kind.carry_over import carried_over, matched
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.origin import Origin
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -86,7 +86,7 @@ def resolve(
         PlanError: the folder holds no plan of this kind.
     """
     clock, kind = Clock(time_limit_s), kind_of(problem)
-    now = digests_of(problem, kind.tables.schema, kind.tables.problem_to_tables)
+    now = kind.tables.digests(problem)
     earlier = (
         _of_solution(kind, problem, previous) if isinstance(previous, Solution) else _of_folder(problem, previous, now)
     )
@@ -100,12 +100,14 @@ def resolve(
     cold, found = _too_different(earlier, match, differing, how), None
     if not cold:
         carried = _carried(problem, earlier, match, how)
-        rounds = how.rounds if how is not None and iterations is None and time_limit_s is None else iterations
+        rounds, within = iterations, asked.get("gap", SolveParams().gap)
+        if how is not None and iterations is None and time_limit_s is None:
+            rounds, within = how.rounds, max(within, earlier.gap or 0.0)
         near = (
             None if asked.get("freeze") or not Settling(kind, problem, earlier.plan, "near").applies else earlier.plan
         )
-        begin: dict[str, Any] = {"start": earlier.plan, "near": near, "carried": carried}
-        found = solve(problem, chosen, iterations=rounds, time_limit_s=time_limit_s, **begin, **asked)
+        begin = {**asked, "start": earlier.plan, "near": near, "carried": carried, "gap": within}
+        found = solve(problem, chosen, iterations=rounds, time_limit_s=time_limit_s, **begin)
         clock.spent_s[COMPILE] += found.runtime_s[COMPILE]
         cold = _too_far(found.gap, earlier.gap)
         reuse = Reuse(True, carried.certificate is not None, changed, "", earlier.gap)
@@ -126,9 +128,13 @@ def _of_solution(kind: Kind[Any, Any], problem: Problem[PlanT], previous: Soluti
         raise UsageError(f"previous ended {previous.status.value} without a plan; solve the instance without it")
     origin: Origin | None = getattr(previous.plan, "origin", None)
     there = None if origin is None else origin.problem
-    known = None if there is None else digests_of(there, kind.tables.schema, kind.tables.problem_to_tables)
+    known = None if there is None else kind.tables.digests(there)
     try:
-        plan, unmatched = carried_over(kind, problem, previous.plan)
+        if there is None or known is None:
+            plan, unmatched = carried_over(kind, problem, previous.plan)
+        else:
+            tables = kind.tables.plan_to_tables(there, previous.plan)
+            plan, unmatched = matched(kind, problem, tables, Match(kind.tables.digests(problem), known).axis)
     except PlanError:
         plan, unmatched = None, ()
     certificate = None if previous.certificate is None else previous.certificate.arrays()

@@ -20,8 +20,17 @@ _SHIFTS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _STEP = 0x9E3779B97F4A7C15
 
 
-def digests_of(problem: Problem[Any], schema: Schema, to_tables: Callable[[Any], tuple[Any, Tables]]) -> Digests:
-    """Digests of an instance's labels and rows; computed once for each problem object."""
+def digests_of(
+    problem: Problem[Any],
+    schema: Schema,
+    to_tables: Callable[[Any], tuple[Any, Tables]],
+    classes: Mapping[str, Mapping[str, NDArray[np.int64]]],
+) -> Digests:
+    """Digests of an instance's labels and rows; computed once for each problem object.
+
+    Args:
+        classes: see ``TableInterface``.
+    """
     found: dict[str, NDArray[np.uint64]] | None = problem.__dict__.get(_KEPT)
     if found is not None:
         return found
@@ -44,6 +53,9 @@ def digests_of(problem: Problem[Any], schema: Schema, to_tables: Callable[[Any],
             if column.name in table.key:
                 key += digest
         found |= {f"key {table.name}": key if table.key else row, f"row {table.name}": row}
+    for name, places in classes.items():
+        parts = (found[f"axis {axis}"][at] + _salt(number) for number, (axis, at) in enumerate(places.items(), start=1))
+        found[f"key {name}"] = np.sum([_mixed(part) for part in parts], axis=0, dtype=np.uint64)
     problem.__dict__[_KEPT] = found
     return found
 
@@ -65,24 +77,24 @@ class Match:
 
     def same(self, axis: str) -> bool:
         """Whether an axis has the labels that it had, in any order."""
-        return set(self.now[f"axis {axis}"].tolist()) == set(self.earlier[f"axis {axis}"].tolist())
+        at = self.axis(axis)
+        return len(at) == len(self.earlier[f"axis {axis}"]) and bool((at >= 0).all())
 
     def shared(self) -> bool:
         """Whether the two have any label in common."""
-        return any(np.isin(self.now[name], self.earlier[name]).any() for name in self.now if name.startswith("axis "))
+        axes = sorted((name for name in self.now if name.startswith("axis ")), key=lambda name: len(self.now[name]))
+        return any((_positions(self.earlier[name], self.now[name]) >= 0).any() for name in axes)
 
     def changed(self) -> dict[str, tuple[int, int]]:
         """Table → number of rows that are new, gone or have other values, and of rows in the larger instance."""
         found = {}
-        for table in (name.removeprefix("row ") for name in self.now if name.startswith("row ")):
-            (key, row), (old_key, old_row) = (
-                (of[f"key {table}"], of[f"row {table}"]) for of in (self.now, self.earlier)
-            )
-            if np.array_equal(key, old_key):
-                count = int(np.count_nonzero(row != old_row))
-            else:
-                count = int((~np.isin(row, old_row)).sum() + (~np.isin(old_key, key)).sum())
-            found[table] = count, max(len(row), len(old_row))
+        for name in (name for name in self.now if name.startswith("row ")):
+            table, row, before = name.removeprefix("row "), self.now[name], self.earlier[name]
+            at = self.rows(table)
+            kept = at >= 0
+            same = int(np.count_nonzero(row[kept] == before[at[kept]]))
+            gone = max(len(before) - int(np.count_nonzero(kept)), 0)
+            found[table] = len(row) - same + gone, max(len(row), len(before))
         return found
 
 
@@ -95,8 +107,8 @@ class Continuation:
     fixed: tuple[str, ...]
     """Axes of whose labels each shapes the whole plan: where one is new or gone, there is nothing to go on from."""
     certificate: Callable[[Any, Mapping[str, NDArray[Any]], Match], Mapping[str, NDArray[Any]]]
-    """(instance, arrays of an earlier certificate, match) → arrays of one for this instance. Raises PlanError for
-    arrays that are no certificate."""
+    """(instance, arrays of an earlier certificate, match) → arrays of one for this instance, whose prices the search
+    may have to bring into their boxes. Raises PlanError for arrays that are no certificate."""
 
 
 def taken(values: NDArray[Any], at: NDArray[np.int64], axis: int = 0) -> NDArray[Any]:
@@ -108,14 +120,17 @@ def taken(values: NDArray[Any], at: NDArray[np.int64], axis: int = 0) -> NDArray
 
 
 def _positions(earlier: NDArray[np.uint64], now: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Position of each digest among earlier ones, −1 where it is not there."""
-    if np.array_equal(earlier, now):
-        return np.arange(len(now))
-    if not len(earlier):
-        return np.full(len(now), -1)
-    order = np.argsort(earlier, kind="stable")
-    at = order[np.minimum(np.searchsorted(earlier, now, sorter=order), len(order) - 1)]
-    return np.where(earlier[at] == now, at, -1)
+    """Position of each digest among earlier ones, −1 where it is not there; most are expected where they were."""
+    both = min(len(earlier), len(now))
+    stayed = earlier[:both] == now[:both]
+    at = np.full(len(now), -1)
+    at[:both][stayed] = np.flatnonzero(stayed)
+    others, left = np.flatnonzero(at < 0), np.flatnonzero(np.append(~stayed, np.ones(len(earlier) - both, np.bool_)))
+    if len(others) and len(left):
+        left = left[np.argsort(earlier[left], kind="stable")]
+        found = left[np.minimum(np.searchsorted(earlier[left], now[others]), len(left) - 1)]
+        at[others] = np.where(earlier[found] == now[others], found, -1)
+    return at
 
 
 def _of_labels(labels: tuple[str, ...]) -> NDArray[np.uint64]:

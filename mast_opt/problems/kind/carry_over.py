@@ -1,6 +1,6 @@
 """Plans of one instance as plans of another one: rows are matched by label."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,20 +33,27 @@ def carried_over(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT) -
     return matched(kind, problem, kind.tables.plan_to_tables(origin.problem, plan))
 
 
-def matched(kind: Kind[Any, PlanT], problem: Problem[PlanT], tables: Tables) -> tuple[PlanT, tuple[str, ...]]:
+def matched(
+    kind: Kind[Any, PlanT],
+    problem: Problem[PlanT],
+    tables: Tables,
+    places: Callable[[str], NDArray[np.int64]] | None = None,
+) -> tuple[PlanT, tuple[str, ...]]:
     """The plan that the tables of another instance state for this one, and the labels that did not match, in words.
 
     Rows with a label that the instance does not have are left out. What then has no row in a table is as it is
     today, where the instance states that.
 
+    Args:
+        places: axis → position in this instance of each of its labels in the tables, −1 where it is not there, if that
+            is known.
+
     Raises:
         PlanError: what is left is no plan.
     """
     axes = kind.tables.problem_to_tables(problem)[1].axes
-    known = {axis: {label: at for at, label in enumerate(axes[axis])} for axis in tables.axes}
     into = {
-        axis: np.array([known[axis].get(label, -1) for label in labels], np.int64)
-        for axis, labels in tables.axes.items()
+        axis: _places(axes[axis], labels) if places is None else places(axis) for axis, labels in tables.axes.items()
     }
     now = kind.analysis.current_plan(problem)
     today = None if now is None else kind.tables.plan_to_tables(problem, now)
@@ -64,6 +71,12 @@ def matched(kind: Kind[Any, PlanT], problem: Problem[PlanT], tables: Tables) -> 
     except PlanError as error:
         raise PlanError(error.faults, f"the plan does not carry over to {problem.name} by its labels") from None
     return made_for(problem, plan), words
+
+
+def _places(here: tuple[str, ...], labels: tuple[str, ...]) -> NDArray[np.int64]:
+    """Position of each label among those of an axis, −1 where it is not there."""
+    known = {label: at for at, label in enumerate(here)}
+    return np.array([known.get(label, -1) for label in labels], np.int64)
 
 
 def _mapped(

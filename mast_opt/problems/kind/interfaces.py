@@ -7,13 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import PluginError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
-from mast_opt.problems.kind.carried_axes import Continuation
+from mast_opt.problems.kind.carried_axes import Continuation, Digests, digests_of
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.family import Family
 from mast_opt.problems.kind.formulation import FixedParts, Formulation
@@ -50,8 +51,14 @@ class TableInterface(Generic[ProblemT, PlanT]):
     """File suffix (``.dat``) → what writes an instance in that format of another tool."""
     plan_exporters: Mapping[str, Callable[[ProblemT, PlanT, Path], None]] = field(default_factory=dict)
     """File suffix (``.txt``) → what writes a plan in that format of another tool."""
+    classes: Callable[[ProblemT], Mapping[str, Mapping[str, NDArray[np.int64]]]] = lambda problem: {}
+    """Classes of rows by which a certificate counts, where a class is known by labels: name → axis → positions."""
     example: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
     """Table → rows, as a planner would type them (None for an empty cell): a small instance that can be solved."""
+
+    def digests(self, problem: Any) -> Digests:  # noqa: ANN401 - of the kind
+        """Digests of the labels, rows and classes of an instance."""
+        return digests_of(problem, self.schema, self.problem_to_tables, self.classes(problem))
 
 
 @dataclass(frozen=True)

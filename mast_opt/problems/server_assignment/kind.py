@@ -2,6 +2,7 @@
 
 from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.carried_axes import Continuation
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.overrides import as_stated, counting
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
@@ -14,6 +15,7 @@ from mast_opt.problems.server_assignment.migration.planner import migration_plan
 from mast_opt.problems.server_assignment.plan import Plan, check_plan, today
 from mast_opt.problems.server_assignment.presentation.sections import charts, sections
 from mast_opt.problems.server_assignment.problem import OBJECTIVE, ServerAssignment
+from mast_opt.problems.server_assignment.ras.carried_prices import carried, stocks
 from mast_opt.problems.server_assignment.ras.params import RasParams
 from mast_opt.problems.server_assignment.tables import problem_tables
 from mast_opt.problems.server_assignment.tables.input_warnings import warnings
@@ -64,12 +66,14 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
         plan_to_tables=problem_tables.plan_to_tables,
         warnings=warnings,
         exporters={".dat": write_dat},
+        classes=stocks,
         example=EXAMPLE,
     ),
     formulation=interfaces.FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
     verification=interfaces.VerificationInterface(verify, check_plan, certified_bound),
     solvers=interfaces.SolverInterface(
-        {"ras": HeuristicSolver(_ras, Pricing(frozenset(_PRICED)), RasParams, rehearsals=_rehearsals)}
+        {"ras": HeuristicSolver(_ras, Pricing(frozenset(_PRICED)), RasParams, rehearsals=_rehearsals)},
+        again={"ras": Continuation(1, ("datacenter",), carried)},
     ),
     generate=interfaces.GenerateInterface(FAMILIES),
     presentation=interfaces.PresentationInterface(sections, charts),

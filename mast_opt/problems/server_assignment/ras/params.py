@@ -126,6 +126,10 @@ class RasParams(Params):
     )
     bound_interval: ClassVar[int] = 10
     """Price steps between two records of the bound."""
+    again_steps: ClassVar[int] = 10
+    """Price steps that are taken with the prices of an earlier solve."""
+    again_share: ClassVar[float] = 0.1
+    """Share of the reservations that then choose again."""
     pass_tolerance: ClassVar[float] = 1e-4
     """A pass over the reservations is followed by another where it lowered the cost by more than this share. The
     default gap of a solve: less is not worth a pass."""

@@ -3,7 +3,9 @@
 One search, or one a term. The local search goes over the reservations in random order, with a look at the clock.
 """
 
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -41,7 +43,7 @@ from mast_opt.problems.server_assignment.ras.state import (
     state_of,
 )
 from mast_opt.problems.server_assignment.ras.sub_mip import ReservationSubMip
-from mast_opt.problems.server_assignment.verification.certificate import Certificate
+from mast_opt.problems.server_assignment.verification.certificate import Certificate, read_certificate
 from mast_opt.problems.server_assignment.verification.verifier import verify
 
 
@@ -208,8 +210,16 @@ class RasSearch:
         if self._stopped():
             self.limit = self.watch.limit()
             return
-        first = aggregated_lp_duals(self.relaxed, self.sub_mip, self._lp_limits(share))
+        kept = None if self.caps else self.tools.certificate
+        first = (
+            aggregated_lp_duals(self.relaxed, self.sub_mip, self._lp_limits(share))
+            if kept is None
+            else read_certificate(self.p, kept).prices
+        )
         self.prices = PriceSearch(self.relaxed, self.params.volume, first)
+        if kept is not None:
+            with suppress(SearchStopped):
+                self._go_on(self.prices)
         while not self.watch.done and not self._stopped():
             try:
                 if self.strategy.linear_relaxation and self.watch.round == self.params.lp_round:
@@ -225,6 +235,20 @@ class RasSearch:
             self.watch.round += 1
         self._bounded(self.prices.bound, Certificate.in_fractions(self.prices.best))
         self.limit = self.watch.limit()
+
+    def _go_on(self, prices: PriceSearch) -> None:
+        """First round of ras with prices of an earlier solve: a few steps, then the reservations that cost most beyond
+        their least choose again, and whole servers are counted until the asked gap is proven."""
+        for _ in range(self.params.again_steps):
+            prices.step(self.cost)
+        self._bounded(prices.bound, Certificate.in_fractions(prices.best))
+        least, level = self.relaxed.solved(prices.best)
+        wasted = self.relaxed.wasted(prices.best, least, self.best)
+        who = np.argsort(-wasted, kind="stable")[: math.ceil(self.params.again_share * len(wasted))]
+        self._improve(self.state(self.best), level, prices.best.once, who)
+        if not self.watch.done:
+            self._prove(len(who))
+        self.watch.round += 1
 
     def found(self) -> SearchResult[Plan]:
         """Ras' plan with its racks chosen again where there is time."""
@@ -277,14 +301,14 @@ class RasSearch:
         if self.strategy.integer_bound == "every round" or waited_s >= patience * self.whole_s:
             self._prove()
 
-    def _prove(self) -> None:
+    def _prove(self, most: int | None = None) -> None:
         """Bound of the best prices with whole servers, counted first for the reservations that cost most beyond their
-        least, until the asked gap is proven."""
+        least, until the asked gap is proven, or for so many."""
         assert self.prices is not None
         began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
         solved, stop = self.relaxed.solved(prices), lambda raised: self._stopped() or self._enough(relaxed + raised)
         params = self.params.integer_bound
-        least, certificate = integer_bound(self.relaxed, prices, solved, self.best, params, self.work, stop)
+        least, certificate = integer_bound(self.relaxed, prices, solved, self.best, params, self.work, stop, most)
         self.work = min(2 * self.work, params.most_work)
         self._bounded(self.relaxed.bound(prices, least), certificate)
         self.whole_at = self.watch.elapsed_s

@@ -74,6 +74,18 @@ class Certificate:
         return self.prices.arrays() | {name: getattr(self, name) for name in mine}
 
 
+PRICED = tuple(item.name for item in fields(Prices))
+"""Arrays that hold prices, in the order of ``Prices``."""
+
+
+def kept_prices(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+    """The prices that a file's arrays hold, of whatever instance. Raises PlanError for arrays that hold none."""
+    found = array_faults(arrays, {name: price(np.asarray(arrays.get(name, 0)).size) for name in PRICED})
+    if found:
+        raise PlanError(found)
+    return {name: np.asarray(arrays[name]) for name in PRICED}
+
+
 def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
     """The certificate that a file's arrays are.
 
@@ -99,7 +111,7 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
     if found:
         raise PlanError(found)
     own = {name: np.asarray(array) for name, array in arrays.items()}
-    prices = Prices(**{item.name: own[item.name] for item in fields(Prices)})
+    prices = Prices(**{name: own[name] for name in PRICED})
     return Certificate(prices, *(own[item.name] for item in fields(Certificate)[1:]))
 
 

@@ -160,6 +160,7 @@ def integer_bound(
     params: IntegerBoundParams,
     work: float = np.inf,
     enough: Callable[[float], bool] = never,
+    most: int | None = None,
 ) -> tuple[FloatArray, Certificate]:
     """[Q] the least cost at prices ``c`` with whole servers, where a reservation is small enough to try all amounts,
     the others' in fractions; and what certifies it.
@@ -171,13 +172,14 @@ def integer_bound(
         solved: in fractions, as ``Relaxed.solved`` gives it.
         servers: [N] the plan's, in the order of the offers.
         work: steps for one knapsack at most, and for all of them ``params.total_work`` times as many.
+        most: reservations that are looked at; None for all.
         enough: is asked after each reservation, with the rise of the bound so far. What has been proven
             when it is, or when the search is halted in the middle of a reservation, is kept.
     """
     counting = _Counting(r, c, *solved, params, work)
     for phase in (counting.count, counting.solve):
         wasted = r.wasted(c, counting.least, servers)
-        order = np.argsort(-wasted, kind="stable")
+        order = np.argsort(-wasted, kind="stable")[:most]
         missing = np.cumsum(np.maximum(wasted[order], 0.0)[::-1])[::-1]
         for q, rest in zip(order.tolist(), missing.tolist(), strict=True):
             if phase == counting.solve and (rest <= params.least_waste * missing[0] or counting.left <= 0):

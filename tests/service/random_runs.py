@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -226,7 +227,7 @@ def main() -> None:
         totals, met = totals + counts, met + seen
     events, jobs, lives = totals.tolist()
     assert jobs >= given.seeds, f"{jobs} jobs acknowledged: little was tested"
-    print(*(f"{what}: {count:,}" for what, count in sorted(met.items())), sep=", ")
+    print(*(f"{what}: {count:,}" for what, count in sorted(met.items())), sep=", ", file=sys.stderr)
     print(
         f"{given.seeds} seeds of {given.turns} turns: {jobs:,} jobs acknowledged and ended, {events:,} events, "
         f"{lives:,} processes; {time.process_time() - begun:.0f} s of processor time"

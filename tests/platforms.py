@@ -52,6 +52,7 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
     "/dev/full": (sys.platform == "linux", "/dev/full, the output of Linux on which every write fails"),
     "setpriv": (shutil.which("setpriv") is not None, "setpriv of util-linux, with which CBC ends when we do"),
     "ray": (sys.version_info < (3, 15), "Ray, which has no package for Python 3.15 yet"),
+    "skypilot": (find_spec("sky") is not None, "SkyPilot (pip install 'mast-opt[skypilot]')"),
     "LibreOffice": (OFFICE is not None, "LibreOffice Calc (Debian: apt install libreoffice-calc)"),
     "PostgreSQL": (
         POSTGRESQL is not None and find_spec("psycopg") is not None,

@@ -37,6 +37,7 @@ PROGRAMS = {
     "kube-apiserver",
     "ray",
     "setpriv",
+    "skypilot",
 }
 """Those of ``NEEDS`` that are another process, or stand for a full disk."""
 CHILDREN = {"cbc", "processes", "ray"}

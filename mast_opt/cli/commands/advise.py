@@ -1,0 +1,86 @@
+"""``mast-opt advise``."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer, Console
+from mast_opt.cli.options import Json, TheRun
+from mast_opt.core.errors import InputError, UsageError
+from mast_opt.core.wording import shown
+
+
+def command(
+    host: Annotated[Literal["skypilot"], Parameter(help="The host.")],
+    task: Annotated[Path | None, Parameter(help="The task: a YAML file of SkyPilot.")] = None,
+    /,
+    *,
+    tables: Annotated[Path, Parameter(help="Folder with gpus.csv, data.csv and transfers.csv.")],
+    listen: Annotated[
+        int | None,
+        Parameter(help="Answer SkyPilot as its admin policy on this port instead.", validator=Number(gte=1, lte=65535)),
+    ] = None,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Say where a host should run a task, without launching it.
+
+    Places are ranked by what GPUs and transfers of data cost there, within quotas. docs/how-to/skypilot.md has the
+    tables.
+
+        mast-opt advise skypilot task.yaml --tables my-tables
+        mast-opt advise skypilot --tables my-tables --listen 8766
+    """
+    from mast_opt.live.hosts.skypilot.advice import advise, read_tables
+    from mast_opt.live.hosts.skypilot.catalogue import sky_package, sky_prices
+
+    if (task is None) == (listen is None):
+        raise UsageError("expected a task or --listen, and not both")
+    known, prices = read_tables(tables), sky_prices()
+    if task is None:
+        return _listening(tables, listen or 0, json=json)
+    try:
+        config = sky_package().Task.from_yaml(str(task)).to_yaml_config()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{task} is no task that SkyPilot can read: {error}") from error
+    found = advise(config, known, prices)
+    run.record.update(
+        kind="skypilot", name=task.name, choices=[asdict(one) for one in found.choices], reasons=list(found.reasons)
+    )
+
+    def show(console: Console) -> None:
+        from rich.table import Table
+
+        table = Table("infra", "GPUs of a node", "GPUs, USD", "transfer, USD", "sum, USD")
+        for one in found.choices:
+            paid = f"{one.gpu_usd:,.2f}{' (reserved)' * one.reserved}"
+            total = f"{one.gpu_usd + one.transfer_usd:,.2f}"
+            table.add_row(
+                shown(one.infra), shown(f"{one.gpu_type}:{one.gpus}"), paid, f"{one.transfer_usd:,.2f}", total
+            )
+        console.print(table)
+        for reason in found.reasons:
+            console.print(shown(reason), soft_wrap=True, markup=False)
+
+    return Answer(Exit.OK if found.choices else Exit.NO_PLAN, show)
+
+
+def _listening(tables: Path, port: int, *, json: bool) -> Answer:
+    """Answer requests until Ctrl-C."""
+    from mast_opt.live.hosts.skypilot.catalogue import sky_prices
+    from mast_opt.live.hosts.skypilot.rest import server
+    from mast_opt.planner.solving.kernel_compilation import warm_up
+
+    if json:
+        raise UsageError("--json prints one object; expected a task with it")
+    warm_up("job-placement")
+    try:
+        with server(tables, sky_prices(), port) as policy:
+            policy.serve_forever()
+    except OSError as error:
+        raise UsageError(f"cannot listen on port {port}: {error}") from error
+    return Answer(Exit.OK, lambda console: None)

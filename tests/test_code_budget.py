@@ -20,7 +20,7 @@ BUDGET = {
     "live/loop": 4068,
     "live/policies": 4269,
     "live/reports": 542,
-    "live/service": 3094,
+    "live/service": 3097,
     "live/simulation": 4328,
     "live/slow_paths": 458,
     "live/store": 1087,

@@ -191,8 +191,9 @@ class Door:
         changes = method not in _CHANGES_NOTHING
         if changes or path.startswith(("/v1", "/metrics")):
             self._check_site(headers, f"{scope.get('scheme', 'http')}://{hosts[0]}")
-        if changes and any(one.matches(scope)[0] is Match.FULL for one in scope["app"].routes):  # else 404 or 405
-            _check_type(headers, method)
+        wrong = _wrong_type(headers, method) if changes else None
+        if wrong and any(one.matches(scope)[0] is Match.FULL for one in scope["app"].routes):  # else 404 or 405
+            raise wrong
 
     def _check_site(self, headers: Headers, own: str) -> None:
         """Refuse a request that a page of another site asks for."""
@@ -208,15 +209,17 @@ class Door:
         return bool(host) and (host.lower() == own.partition("://")[2].lower() or self._hosts.gave(host))
 
 
-def _check_type(headers: Headers, method: str) -> None:
-    """Refuse a change that does not bear the type of JSON; one that no form can send needs none without a body."""
-    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+def _wrong_type(headers: Headers, method: str) -> Problem | None:
+    """Refusal of a change that does not bear the type of JSON; one that no form can send needs none without a body."""
     kind = headers.get("content-type")
-    if kind is None and method not in ("POST", "PUT") and not has_body:
-        return
-    if kind is None or kind.partition(";")[0].strip().lower() != "application/json":
-        words = "of no stated type" if kind is None else kind[:60]
-        raise Problem(415, "media-type", f"the body is {words}; expected Content-Type: application/json")
+    if kind is None and method not in ("POST", "PUT"):
+        has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+        if not has_body:
+            return None
+    if kind is not None and kind.partition(";")[0].strip().lower() == "application/json":
+        return None
+    words = "of no stated type" if kind is None else kind[:60]
+    return Problem(415, "media-type", f"the body is {words}; expected Content-Type: application/json")
 
 
 def _request_id(headers: Headers) -> str:

@@ -327,6 +327,17 @@ def test_nobody_makes_room(share: str, changed: dict[str, Any]) -> None:
     assert all(attempt == 1 for _, _, attempt in found)
 
 
+def test_servers_are_held_where_a_job_can_run() -> None:
+    """Limits do not say when the gang fits; in the first region it never does."""
+    rows = [{**row, "limit_ms": -1, "gpu_types": {"h100": 4000}} for row in STREAM]
+    rows = [{**row, "submitted_ms": 100 * row["submitted_ms"], "duration_ms": 10_000} for row in rows]
+    trace = trace_of(*rows, regions=("q", "r"))
+    servers = tuple(replace(one, gpu_type="v100") if one.region == "q" else one for one in trace.servers)
+    log = run_trace(replace(trace, servers=servers), "mast", {"without_limits": "hold", "hold_after_s": "30"}).events()
+    placed = {one.event.job: one.at_ms for one in log if isinstance(one.event, ev.Placed)}
+    assert placed["j2"] == 45_000
+
+
 def test_faulty_parameters() -> None:
     with pytest.raises(UsageError, match="backfill is 'longest'; expected one of submission, shortest-limit"):
         MastParams(backfill="longest")

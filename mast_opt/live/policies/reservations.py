@@ -185,8 +185,9 @@ class Reservations:
                 actions.end_promise(before.job, TIER if record.spec.tier < holder.spec.tier else QUOTA)
             self._drop(before)
         free = [other for other in snapshot.admissible(record) if other not in self.of_region] or [region]
-        by = {other: self._times_of(record, tier, other, snapshot).by() for other in free}
-        one = self._reserve(record, tier, min(free, key=lambda other: by[other]), snapshot)
+        times = {other: self._times_of(record, tier, other, snapshot) for other in free}
+        first = min((other for other in free if times[other].ever), key=lambda other: times[other].by())
+        one = self._reserve(record, tier, first, snapshot)
         self._renew(one, snapshot, actions, ())
         return one
 

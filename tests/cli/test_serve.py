@@ -24,6 +24,9 @@ pytestmark = pytest.mark.second_tier
         (["--fleet", "none"], "none"),
         (["--param", "promote_after_s=-1"], "promote_after_s is -1; expected at least 0"),
         ([], "--fleet"),
+        (["--param", "reclaim"], "expected NAME=VALUE"),
+        (["--param", "reclaims=any"], "there is no parameter reclaims"),
+        (["--param", "reclaim=some"], "reclaim is 'some'; expected one of any, lower-priority, never"),
     ],
 )
 def test_what_cannot_be_served_is_refused(call: Call, tmp_path: Path, tokens: list[str], words: str) -> None:

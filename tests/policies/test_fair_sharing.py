@@ -119,6 +119,13 @@ def test_parameters_that_cannot_be_are_refused(params: dict[str, object], words:
         MastParams(**params)  # type: ignore[arg-type]
 
 
+def test_weights_of_nobody_are_refused_by_name(tmp_path: Path) -> None:
+    jobs = BOTH + "t1,1,0,1,1,10,t\n"
+    with pytest.raises(UsageError, match="weights names lab, x, and no tenant or group is called so"):
+        starts(tmp_path, FLAT, jobs, sharing="fair", weights="u:2,lab:1,x:1")
+    assert starts(tmp_path, FLAT, jobs, sharing="fair", weights="u:2,w:1")  # w has jobs and no quota
+
+
 RECLAIM = "v,0,0,1,8,1000,t,true,3600\nj,100,1,1,8,10,u,true,3600\n"
 
 

@@ -69,6 +69,39 @@ def test_the_page_in_a_browser(tmp_path: Path, width: int) -> None:
 
 
 @needs("signals")
+@pytest.mark.parametrize("reclaim", ["any", "never"])
+def test_a_service_takes_parameters_of_mast(tmp_path: Path, reclaim: str) -> None:
+    """shop borrows the GPU of lab, whose job then comes: it stops that of shop where it may reclaim."""
+    fair = [part for text in ("sharing=fair", "half_life_s=60", "weights=lab:2,shop:1") for part in ("--param", text)]
+    service = Service(tmp_path / "state", "--param", f"reclaim={reclaim}", *fair, waits=True)
+
+    def sent(method: str, path: str, body: object = None) -> dict[str, object]:
+        headers = {"Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(urllib.request.Request(service.url + path, data, headers, method=method)) as answer:
+            found: dict[str, object] = json.load(answer)
+        return found
+
+    try:
+        assert service.announced("weights names ").startswith("lab,")
+        service.announced("Serving on ")
+        sent("PUT", "v1/quotas/all", {"gpus": 0, "borrowing_limit": 0})
+        for tenant in ("lab", "shop"):
+            sent("PUT", f"v1/quotas/{tenant}", {"gpus": 1, "parent": "all"})
+        job = {"duration_s": 900, "preemptible": False, "tier": 1}
+        sent("POST", "v1/jobs", [{"job": "borrows", "gpus": 2, "tenant": "shop", **job}])
+        until(lambda: sent("GET", "v1/jobs/borrows")["state"] == "running")
+        sent("POST", "v1/jobs", [{"job": "own", "gpus": 1, "tenant": "lab", **job}, {"job": "next", "gpus": 1, **job}])
+        until(lambda: sent("GET", "v1/jobs/next")["state"] == "running")
+        if reclaim == "any":
+            until(lambda: sent("GET", "v1/jobs/own")["state"] == "running")
+        states = [sent("GET", f"v1/jobs/{name}")["state"] for name in ("borrows", "own")]
+        assert states == (["queued", "running"] if reclaim == "any" else ["running", "submitted"])
+    finally:
+        service.end(signal.SIGKILL)
+
+
+@needs("signals")
 def test_a_leader_that_hangs_is_followed_and_writes_no_more(tmp_path: Path) -> None:
     assert "1 pauses of the leader" in pauses(1, 1, tmp_path / "state")
 

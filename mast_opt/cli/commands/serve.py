@@ -217,7 +217,7 @@ def _serve(
 
         def begun() -> None:
             solves.resume()
-            _say_left_aside(run, (*store.left_aside, *solves.left_aside))
+            _say_at_start(run, (*store.left_aside, *solves.left_aside), live, mast)
             if kueue is not None:
                 kueue.begin()
             _spare_the_collector()
@@ -261,10 +261,14 @@ def _forecast(state: str, mast: MastParams, now_ms: int, out: IO[bytes]) -> subp
     return begin(state, mast, now_ms, out)
 
 
-def _say_left_aside(run: Run, found: Iterable[str]) -> None:
-    """Say what could not be read."""
-    for words in found:
+def _say_at_start(run: Run, left_aside: Iterable[str], live: Live, mast: MastParams) -> None:
+    """Say what could not be read, and which weights are of tenants and groups that have no quota."""
+    for words in left_aside:
         run.say(f"Left aside: {words}.")
+    with live.state() as state:
+        unused = mast.weights_of_nobody({row[0] for row in state.quotas.rows()})
+    if unused:
+        run.say(f"Parameter {unused} yet.")
 
 
 def _web(

@@ -1,7 +1,7 @@
 """Parameters of the policy ``mast``, and the values that they may have."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError
@@ -104,3 +104,8 @@ class MastParams:
             if not name or not 0 < found[name] < math.inf:
                 raise UsageError(f"weights is {self.weights!r}; expected TENANT:WEIGHT,…, with numbers above 0")
         return found
+
+    def weights_of_nobody(self, known: Container[str]) -> str:
+        """Words on the weights of tenants and groups that are not among the known ones; empty where there are none."""
+        unknown = [name for name in self.weight_of() if name not in known]
+        return f"weights names {', '.join(unknown)}, and no tenant or group is called so" if unknown else ""

@@ -124,6 +124,10 @@ def run_trace(
     estimates = number(ESTIMATES, own.pop(ESTIMATES, "0"), int)
     _refuse_unknown(policy, own, (*(item.name for item in fields(named.params)), PLACEMENT, TICK, ESTIMATES))
     chosen = values_of(named.params, own)
+    if isinstance(chosen, MastParams):
+        tenants = {*(row[0] for row in trace.quotas.rows()), *trace.submissions.tenant}
+        if words := chosen.weights_of_nobody(tenants):
+            raise UsageError(words)
     errors = StartErrors()
     sampling = Sampling(errors, lambda: named.make(chosen, trace.speeds), len(trace.submissions), estimates)
     paths = slow_run(trace, slow, of_slow)

@@ -145,3 +145,19 @@ def test_a_job_of_parts_may_stand_better_where_it_is_put_than_by_a_type_after_th
     assert fleet.commit(bid) == ()
     assert not fleet.is_over_quota("j")
     assert_exact(fleet._books)
+
+
+def test_a_job_of_one_part_has_rights_by_type() -> None:
+    """Its group may hold no more of A unless u's job stops; B is covered by its quota, and full."""
+    servers = [Server("a", "r", "a", "b", "A", 4, 99, 99), Server("b", "r", "b", "b", "B", 4, 99, 99)]
+    fleet = Fleet(servers, tiers=(0, 1))
+    for kind in "AB":
+        fleet.set_quota("group", 0, kind, borrowing=0)
+        for tenant in "tu":
+            fleet.set_quota(tenant, 2000, kind, parent="group")
+    fleet.adopt(Job("full", 0, mgpu=4000, preemptible=False), (Share("b", 1, dict.fromkeys(range(4), 1000)),))
+    fleet.adopt(Job("borrows", 0, mgpu=4000, tenant="u"), (Share("a", 1, dict.fromkeys(range(4), 1000)),))
+    bid = bid_for(fleet, Job("j", 0, tenant="t", parts=(Part("only", mgpu=2000),)))
+    assert (bid.gpu_type, bid.victims) == ("A", ("borrows",))
+    assert fleet.commit(bid) == ("borrows",)
+    assert_exact(fleet._books)

@@ -730,7 +730,7 @@ class Fleet:
     def _commit(self, bid: Bid, placed: Sequence[Placement] | None = None) -> tuple[str, ...]:
         """``placed``: the bid in positions, by part; None where it comes from outside and has to be checked."""
         books, claimed = self._books, Right.BORROWED if bid.over_quota else Right.WITHIN
-        kind = None if bid.job.parts else books.types.get(bid.gpu_type)
+        kind = None if len(bid.job.parts) > 1 else books.types.get(bid.gpu_type)
         for right, requests, stops in self._options(bid.job):
             may = right is claimed or (right > claimed and bool(bid.job.parts))
             if may and (kind is None or requests[0].mgpu.item(kind) >= 0) and all(one in bid.victims for one in stops):

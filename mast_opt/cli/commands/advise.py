@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer, Console
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.wording import shown
@@ -42,7 +42,7 @@ def command(
         raise UsageError("expected a task or --listen, and not both")
     known, prices = read_tables(tables), sky_prices()
     if task is None:
-        return _listening(tables, listen or 0, json=json)
+        return _listening(run, tables, listen or 0)
     try:
         config = sky_package().Task.from_yaml(str(task)).to_yaml_config()
     except (OSError, ValueError) as error:
@@ -69,17 +69,20 @@ def command(
     return Answer(Exit.OK if found.choices else Exit.NO_PLAN, show)
 
 
-def _listening(tables: Path, port: int, *, json: bool) -> Answer:
+def _listening(run: Run, tables: Path, port: int) -> Answer:
     """Answer requests until Ctrl-C."""
+    from mast_opt.live.hosts.skypilot.advice import Prices, Tables, advise
     from mast_opt.live.hosts.skypilot.catalogue import sky_prices
     from mast_opt.live.hosts.skypilot.rest import server
-    from mast_opt.planner.solving.kernel_compilation import warm_up
 
-    if json:
+    if run.json:
         raise UsageError("--json prints one object; expected a task with it")
-    warm_up("job-placement")
+    places = {("quota", place, "A"): 1 for place in ("a/a", "a/b")}
+    rehearsal = {"resources": {"accelerators": "A:1"}}
+    advise(rehearsal, Tables({}, places, {}), Prices(lambda *_: 1.0, float))  # kernels compile; SkyPilot waits 30 s
     try:
         with server(tables, sky_prices(), port) as policy:
+            run.say(f"Answering SkyPilot on http://127.0.0.1:{port} until Ctrl-C.")
             policy.serve_forever()
     except OSError as error:
         raise UsageError(f"cannot listen on port {port}: {error}") from error

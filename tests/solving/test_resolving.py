@@ -11,6 +11,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
+from mast_opt.live.loop.commands import Solve
+from mast_opt.live.simulation.solves import SimulatedSolver, SolveSettings
+from mast_opt.planner.analysis import common
+from mast_opt.planner.analysis.scenario_files import Scenario
 from mast_opt.planner.solving import resolving
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.registry import kind_of
@@ -180,3 +184,40 @@ def test_a_fleet_goes_on_from_its_prices(tmp_path: Path) -> None:
     assert (by_folder.objective, by_folder.reuse) == (pytest.approx(some(found.objective)), found.reuse)
     moved = problem.relabelled({"datacenters": ("elsewhere", *problem.datacenters[1:])})
     assert some(mast_opt.resolve(moved, earlier, iterations=1, **ASKED).reuse).cold == "a datacenter is new or gone"
+
+
+def test_periods_go_on_from_the_certificate_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = mast_opt.generate("server-assignment", "standard", seed=1, servers=60, reservations=3, datacenters=2)
+    first = mast_opt.solve(problem, "ras", iterations=1, **ASKED)
+    kept = some(resolving.carried_from(problem, first, "ras")).certificate
+    assert np.array_equal(some(kept)["once"], some(first.certificate).arrays()["once"])
+    assert resolving.carried_from(problem, first, "highs") is None
+    handed: list[Any] = []
+    real = common.solve
+
+    def seen(*arguments: Any, carried: Any, **asked: Any) -> Any:
+        handed.append(carried)
+        return real(*arguments, carried=carried, iterations=1, **asked)
+
+    monkeypatch.setattr(common, "solve", seen)
+    plans = mast_opt.plan_periods(
+        mast_opt.generate("data-placement", "standard", seed=3, **SIZES),
+        [Scenario("now", {"grow_demand": {"all": 1.01}}), Scenario("next", {"grow_demand": {"all": 1.01}})],
+        solver="tetris",
+        **ASKED,
+    )
+    assert plans.complete
+    assert handed[0] is None
+    assert some(handed[1].certificate)["cpu"].shape == (SIZES["regions"],)
+
+
+def test_a_slow_path_goes_on_where_it_is_asked_to(solved: tuple[DataPlacement, mast_opt.Solution[Any]]) -> None:
+    problem, _ = solved
+    bounds = {}
+    for again in (0, 2):
+        solver = SimulatedSolver({"data": SolveSettings("tetris", 6, 0, again=again)})
+        for number in range(2):
+            solver.begin(number, Solve(number, "data", "", problem))
+        bounds[again] = [answer.bound for answer in solver.answers(2)]
+    assert bounds[0][0] == bounds[0][1] == bounds[2][0]
+    assert some(bounds[2][1]) > some(bounds[2][0])

@@ -67,6 +67,7 @@ class DataRunParams(DataPathParams):
         seed: of ``tetris``, and of the errors of forecasts.
         forecast: ``mean``: weighted mean of demand so far; ``perfect``: what the trace asks for in ``copy_days``.
         forecast_error: σ of the logarithm of a forecast's error, see ``WithErrors``.
+        again: iterations that go on from the plan before, where little has changed; 0 to begin from scratch.
         exact_shares: whether a MIP solver ends each solve with the best shares of work over regions. They change the
             planned ratios and the order of copies, but no replica, and take most of the time of a small solve.
     """
@@ -76,6 +77,7 @@ class DataRunParams(DataPathParams):
     seed: int = 0
     forecast: str = MEAN
     forecast_error: float = 0.0
+    again: int = 0
     exact_shares: bool = True
 
     def __post_init__(self) -> None:
@@ -98,12 +100,14 @@ class ServersRunParams(ServersPathParams):
         iterations: of ``ras``.
         seed: of ``ras``.
         move_s: virtual time in which a server becomes part of another cluster.
+        again: iterations that go on from the plan before, where little has changed; 0 to begin from scratch.
     """
 
     takes_s: int = 600
     iterations: int = 20
     seed: int = 0
     move_s: int = MOVE_MS // 1000
+    again: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +156,16 @@ def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) 
         origins = {name: regions[0] for name, regions in trace.replicas.items() if len(regions) == 1}
         paths.append(DataPath(limits, data, origins, data.forecast_of(trace)))
         params = {} if data.exact_shares else {"completion.read_cells": 0}
-        settings[data_path.NAME] = SolveSettings("tetris", data.iterations, data.takes_s * 1000, data.seed, params)
+        settings[data_path.NAME] = SolveSettings(
+            "tetris", data.iterations, data.takes_s * 1000, data.seed, params, data.again
+        )
         stated |= _stated(data_path.NAME, "tetris", data)
     if servers_path.NAME in of_path:
         servers = values_of(ServersRunParams, of_path[servers_path.NAME], f"{PREFIX}{servers_path.NAME}.")
         paths.append(ServersPath(around.switchboards, servers))
-        settings[servers_path.NAME] = SolveSettings("ras", servers.iterations, servers.takes_s * 1000, servers.seed)
+        settings[servers_path.NAME] = SolveSettings(
+            "ras", servers.iterations, servers.takes_s * 1000, servers.seed, again=servers.again
+        )
         move_ms = servers.move_s * 1000
         stated |= _stated(servers_path.NAME, "ras", servers)
     network = SimulatedNetwork(around.ingress_mb_per_day, around.links)

@@ -12,7 +12,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Solve
 from mast_opt.live.loop.slow_path import Planned
-from mast_opt.planner.solving import solve
+from mast_opt.planner.solving import Solution, resolve, solve
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class SolveSettings:
         takes_ms: virtual time between question and plan.
         seed: of the solver.
         params: of the solver, by name, as in ``mast_opt.solve``.
+        again: iterations of a solve that goes on from the plan before; 0 to begin from scratch each time.
     """
 
     solver: str
@@ -32,9 +33,10 @@ class SolveSettings:
     takes_ms: int
     seed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
+    again: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("iterations", 1), ("takes_ms", 0), ("seed", 0)):
+        for name, least in (("iterations", 1), ("takes_ms", 0), ("seed", 0), ("again", 0)):
             if getattr(self, name) < least:
                 raise UsageError(f"{name} of a solve is {getattr(self, name)}; expected at least {least}")
 
@@ -50,6 +52,7 @@ class SimulatedSolver:
         self._settings = settings
         self._answers: list[tuple[int, int, ev.SolveEnded]] = []
         self._plans: dict[str, Planned] = {}
+        self._last: dict[str, Solution[Any]] = {}
 
     def next_ms(self) -> int | None:
         """Time when the next simulated solve's answer is due; None if none is."""
@@ -58,14 +61,15 @@ class SimulatedSolver:
     def begin(self, now_ms: int, command: Solve) -> None:
         """Begin a simulated solve of a slow path."""
         chosen = self._settings[command.path]
-        found = solve(
-            command.problem,
-            chosen.solver,
-            iterations=chosen.iterations,
-            seed=chosen.seed,
-            threads=1,
-            params=chosen.params or None,
-        )
+        before = self._last.get(command.path)
+        asked: dict[str, Any] = {"iterations": chosen.iterations, "seed": chosen.seed, "threads": 1}
+        asked["params"] = chosen.params or None
+        if before is None:
+            found = solve(command.problem, chosen.solver, **asked)
+        else:
+            found = resolve(command.problem, before, chosen.solver, again=chosen.again, **asked)
+        if chosen.again and found.plan is not None:
+            self._last[command.path] = found
         reference = ""
         if found.plan is not None and found.verdict is not None and found.verdict.ok:
             reference = f"{command.path}-{command.seq}"

@@ -6,6 +6,7 @@ from typing import Any
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import AUTO, EXACT
+from mast_opt.planner.solving.resolving import carried_from
 from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
 from mast_opt.problems.kind.kind import Kind
@@ -32,11 +33,19 @@ def exact_solver(kind: Kind[Any, Any], solver: str) -> str:
 
 
 def solve_from(
-    kind: Kind[Any, PlanT], solver: str, limits: Mapping[str, Any], instance: Problem[PlanT], start: PlanT | None
+    kind: Kind[Any, PlanT],
+    solver: str,
+    limits: Mapping[str, Any],
+    instance: Problem[PlanT],
+    start: PlanT | None,
+    before: Solution[PlanT] | None = None,
 ) -> Solution[PlanT]:
     """A solve that begins with a plan, unless the solver builds its own from nothing.
 
     Args:
         limits: further arguments of ``mast_opt.solve``.
+        before: a solve of a similar instance, from whose certificate the bound goes on.
     """
-    return solve(instance, solver, start=None if kind.solvers.is_constructive(solver) else start, **limits)
+    carried = None if before is None else carried_from(instance, before, solver)
+    start = None if kind.solvers.is_constructive(solver) else start
+    return solve(instance, solver, start=start, carried=carried, **limits)

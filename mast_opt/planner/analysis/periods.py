@@ -134,7 +134,8 @@ class _Run:
 
     def _planned(self, instance: Problem[Any]) -> Solution[Any]:
         """Solution of a period's instance, which begins with the plan of the period before."""
-        return solve_from(self.kind, self.solver, self.limits, instance, self._start(instance))
+        before = self.done[-1].solution if self.done else None
+        return solve_from(self.kind, self.solver, self.limits, instance, self._start(instance), before)
 
     def _start(self, instance: Problem[Any]) -> Any | None:  # noqa: ANN401 - a plan of the kind
         """The plan before, as a plan of this instance; None in the first period."""

@@ -60,6 +60,7 @@ def resolve(
     *,
     time_limit_s: float | None = None,
     iterations: int | None = None,
+    again: int | None = None,
     **asked: Any,  # noqa: ANN401 - the other arguments of ``solve``
 ) -> Solution[PlanT]:
     """Solve an instance that differs a little from one that is solved already.
@@ -79,6 +80,7 @@ def resolve(
         time_limit_s: of the whole call. Without it and ``iterations`` a heuristic takes the few rounds that a small
             change needs.
         iterations: of the heuristic.
+        again: its iterations unless it has to begin from scratch.
         asked: other arguments of ``solve`` but ``start`` and ``near``.
 
     Raises:
@@ -100,8 +102,8 @@ def resolve(
     cold, found = _too_different(earlier, match, differing, how), None
     if not cold:
         carried = _carried(problem, earlier, match, how)
-        rounds, within = iterations, asked.get("gap", SolveParams().gap)
-        if how is not None and iterations is None and time_limit_s is None:
+        rounds, within = iterations if again is None else again, asked.get("gap", SolveParams().gap)
+        if how is not None and rounds is None and time_limit_s is None:
             rounds, within = how.rounds, max(within, earlier.gap or 0.0)
         near = (
             None if asked.get("freeze") or not Settling(kind, problem, earlier.plan, "near").applies else earlier.plan
@@ -118,6 +120,17 @@ def resolve(
     if found is not None:
         fresh = _better(fresh, found)
     return replace(fresh, reuse=Reuse(False, False, changed, cold, fresh.gap), unmatched=())
+
+
+def carried_from(problem: Problem[PlanT], previous: Solution[PlanT], solver: str) -> Carried | None:
+    """Parts of an earlier solve besides its plan; None where the solver cannot go on from them, or there are none."""
+    kind = kind_of(problem)
+    how = kind.solvers.again.get(able(kind, problem) if solver == AUTO else solver)
+    origin: Origin | None = getattr(previous.plan, "origin", None)
+    if how is None or previous.certificate is None or origin is None or origin.problem is None:
+        return None
+    match = Match(kind.tables.digests(origin.problem), kind.tables.digests(problem))
+    return Carried(how.certificate(problem, previous.certificate.arrays(), match))
 
 
 def _of_solution(kind: Kind[Any, Any], problem: Problem[PlanT], previous: Solution[PlanT]) -> Earlier[PlanT]:

@@ -1,0 +1,190 @@
+"""Sequences of instances that change by a percent at each step: each is solved from the last plan, some from scratch.
+
+    python benchmarks/sequences.py data --steps 200 --cold 20 --out ROWS.jsonl
+    python benchmarks/sequences.py servers --size 200000 --steps 20 --cold 10 --out ROWS.jsonl
+    python benchmarks/sequences.py page ROWS.jsonl > docs/benchmarks/sequences.md
+
+A step is a line of ROWS.jsonl. One thread; times are processor time, so they hardly depend on other work on the
+machine. At a step with a cold solve, that one has the same number of rounds as the first solve and ends at the gap that
+the re-solve reached; another has the rounds of the re-solve.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mast_opt
+
+Row = dict[str, Any]
+SHARE = 0.01
+"""Share of workloads, sizes, servers or reservations that a step changes."""
+FIRST = {"data": ("tetris", 400), "servers": ("ras", 20)}
+"""Solver, and rounds of a solve from scratch."""
+
+
+def data(size: int) -> Any:
+    """Data placement with so many workloads, 5/8 as many datasets, and 20 regions."""
+    sizes = {"datasets": size * 5 // 8, "workloads": size, "regions": 20}
+    return mast_opt.generate("data-placement", "standard", seed=1, **sizes)
+
+
+def servers(size: int) -> Any:
+    """Server assignment with so many servers and 200 reservations."""
+    sizes = {"servers": size, "reservations": 200, "datacenters": 10}
+    return mast_opt.generate("server-assignment", "standard", seed=1, **sizes)
+
+
+def some(count: int, rng: np.random.Generator) -> Any:
+    """Positions of what a step changes."""
+    return rng.choice(count, max(1, int(count * SHARE)), replace=False)
+
+
+def data_later(problem: Any, plan: Any, rng: np.random.Generator, step: int) -> Any:
+    """New workloads in place of others, other sizes, a region with 1% more or fewer GPUs."""
+    new, resized = some(len(problem.workloads), rng), some(len(problem.datasets), rng)
+    labels = np.array(problem.workloads.labels, object)
+    labels[new] = [f"new-{step}-{at}" for at in new.tolist()]
+    cpu, volume = problem.workloads.cpu_mcores.copy(), problem.reads.mb_per_day.copy()
+    cpu[new] = cpu[rng.choice(len(cpu), len(new))]
+    mine = np.flatnonzero(np.isin(problem.reads.workload, new))
+    volume[mine] = volume[rng.permutation(mine)]
+    size, supply = problem.datasets.size_mb.copy(), problem.regions.supply_mgpu.copy()
+    size[resized] = (size[resized] * rng.uniform(0.8, 1.25, len(resized))).astype(np.int64)
+    region = rng.integers(len(supply))
+    supply[region] = supply[region] * rng.choice([99, 101]) // 100_000 * 1000
+    return problem.with_columns(
+        {
+            "workloads.labels": tuple(labels.tolist()),
+            "workloads.cpu_mcores": cpu,
+            "reads.mb_per_day": volume,
+            "datasets.size_mb": size,
+            "regions.supply_mgpu": supply,
+        }
+    )
+
+
+def servers_later(problem: Any, plan: Any, rng: np.random.Generator, step: int) -> Any:
+    """The last plan is carried out; servers are replaced, and reservations ask for up to 3% more or less."""
+    new, changed = some(len(problem.servers), rng), some(len(problem.reservations), rng)
+    labels = np.array(problem.servers.labels, object)
+    labels[new] = [f"new-{step}-{at}" for at in new.tolist()]
+    kind, owner, used = problem.servers.type.copy(), plan.reservation.copy(), problem.servers.in_use.copy()
+    kind[new], owner[new], used[new] = kind[rng.choice(len(kind), len(new))], len(problem.reservations), False
+    asked = problem.reservations.asked_mrru.copy()
+    asked[changed] = (asked[changed] * rng.uniform(0.97, 1.03, len(changed))).astype(np.int64)
+    return problem.with_columns(
+        {
+            "servers.labels": tuple(labels.tolist()),
+            "servers.type": kind,
+            "servers.owner": owner,
+            "servers.in_use": used,
+            "reservations.asked_mrru": asked,
+        }
+    )
+
+
+def timed(solve: Any, *arguments: Any, **asked: Any) -> tuple[Any, Row]:
+    """A solution, and its figures."""
+    began, clock = time.process_time(), time.perf_counter()
+    found = solve(*arguments, threads=1, **asked)
+    wall_s = time.perf_counter() - clock
+    row = {"cpu_s": time.process_time() - began, "objective": found.objective, "bound": found.bound, "gap": found.gap}
+    for phase in ("solve", "verify"):
+        row[phase] = found.runtime_s[phase] / wall_s
+    return found, row
+
+
+def sequence(what: str, size: int, steps: int, cold: int, out: Path) -> None:
+    """Append the rows of a sequence to a file."""
+    make, later = (data, data_later) if what == "data" else (servers, servers_later)
+    solver, rounds = FIRST[what]
+    problem, rng = make(size), np.random.default_rng(1)
+    mast_opt.warm_up(problem.kind)
+    solution, first = timed(mast_opt.solve, problem, solver, iterations=rounds if what == "data" else 1, gap=0.0)
+    with out.open("a") as file:
+        file.write(json.dumps({"what": what, "size": size, "step": 0, "first": first}) + "\n")
+        for step in range(1, steps + 1):
+            problem = later(problem, solution.plan, rng, step)
+            solution, row = timed(mast_opt.resolve, problem, solution, gap=0.0)
+            row |= {"what": what, "size": size, "step": step, "changed": dict(solution.reuse.changed)}
+            row["cold_because"] = solution.reuse.cold
+            if step % cold == 0:
+                _, row["cold"] = timed(mast_opt.solve, problem, solver, iterations=rounds, gap=solution.gap)
+                _, row["as_long"] = timed(mast_opt.solve, problem, solver, iterations=6 if what == "data" else 1)
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+
+
+def page(path: Path) -> str:
+    """The page of the rows of a file."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [HEAD]
+    for what, size in dict.fromkeys((row["what"], row["size"]) for row in rows):
+        mine = [row for row in rows if (row["what"], row["size"]) == (what, size) and row["step"]]
+        compared = [row for row in mine if "cold" in row]
+        changed = statistics.median(sum(row["changed"].values()) for row in mine)
+        cells = [
+            f"{NAMES[what]}, {size:,}",
+            f"{len(mine)}",
+            f"{changed:,.0f}",
+            f"{statistics.median(row['cpu_s'] for row in mine):.2f}",
+            f"{100 * statistics.median(row['solve'] for row in mine):.0f}%",
+            f"{100 * statistics.median(row['verify'] for row in mine):.0f}%",
+            f"{100 * mine[-1]['gap']:.1f}%",
+        ]
+        if compared:
+            ratio = statistics.median(row["cold"]["cpu_s"] / row["cpu_s"] for row in compared)
+            worse, longer = (
+                100 * statistics.median(row["objective"] / row[name]["objective"] - 1 for row in compared)
+                for name in ("cold", "as_long")
+            )
+            cold_s = statistics.median(row["cold"]["cpu_s"] for row in compared)
+            cells += [f"{cold_s:.1f}", f"{ratio:.0f}", f"{worse:+.1f}%", f"{longer:+.1f}%"]
+        lines.append(f"| {' | '.join(cells + ['not run'] * (11 - len(cells)))} |")
+    return "\n".join([*lines, "", TAIL])
+
+
+NAMES = {"data": "data placement, workloads", "servers": "server assignment, servers"}
+HEAD = """# Sequences of instances that change a little
+
+Each step changes 1% of the workloads and of the dataset sizes and the GPUs of one region, or replaces 1% of the servers and changes what 1% of the
+reservations ask for. It is solved by `mast_opt.resolve` from the last plan. Some steps are also solved from scratch: to the gap that the re-solve
+reached (or as near as that many rounds come), and with as many rounds as the re-solve had.
+
+Figures are medians; seconds are processor time of one thread on a shared machine; shares are of the re-solve's time, and what is left of
+it matches labels, carries prices over and reads results.
+
+| instance | steps | changed rows | s | search | verifier | last gap | s, from scratch | times as long | re-solve's objective against it | against as many rounds |
+|---|---|---|---|---|---|---|---|---|---|---|"""  # noqa: E501 - a table's head
+TAIL = """Data placement has 5/8 as many datasets as workloads and 20 regions; the present state stays as it is. Fleets
+have 200 reservations in 10 datacenters; each plan is carried out before the next step. `benchmarks/sequences.py` makes
+rows and page."""
+
+
+def main() -> None:
+    """Run a sequence, or print the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="what", required=True)
+    for what, size in (("data", 8_000), ("servers", 200_000)):
+        one = commands.add_parser(what)
+        one.add_argument("--size", type=int, default=size)
+        one.add_argument("--steps", type=int, default=200)
+        one.add_argument("--cold", type=int, default=20)
+        one.add_argument("--out", type=Path, required=True)
+    commands.add_parser("page").add_argument("rows", type=Path)
+    asked = parser.parse_args()
+    if asked.what == "page":
+        print(page(asked.rows))
+    else:
+        sequence(asked.what, asked.size, asked.steps, asked.cold, asked.out)
+
+
+if __name__ == "__main__":
+    main()

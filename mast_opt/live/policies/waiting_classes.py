@@ -306,8 +306,9 @@ class WaitingClasses:
     ) -> str:
         """The first waiting job of a region by rank, but for these; empty if there is none."""
         found: list[tuple[tuple[int, ...], str]] = []
+        there = self._groups_in(region)
         for waiting in list(self._in_region[region].values()):
-            name = self.head(waiting, snapshot)
+            name = self.head(waiting, snapshot) if any(groups & there for _, groups in waiting.places) else None
             if name is not None and name in but:
                 name = next((one for one in self.members(waiting, snapshot) if one not in but), None)
             if name is not None:

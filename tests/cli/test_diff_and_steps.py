@@ -76,6 +76,27 @@ def test_what_changed_since_yesterday(call: Call, pair: tuple[Path, Path], tmp_p
     assert "datasets" in call("diff", new, pair[1], tmp_path / "later", "--before", pair[0]).out
 
 
+def test_the_limit_that_shut_yesterdays_way_is_named_and_both_plans_are_judged_alike(
+    call: Call, pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    changed = {
+        "regions.csv": "region,storage_tb,cpu_cores\neast,10,10\nwest,1,10\n",
+        "workloads.csv": "workload,tier,cpu_cores\nrank,0,4\nspam,1,3\nfeed,1,1\n",
+        "current_runs.csv": RUNS["current_runs.csv"] + "feed,east,\n",
+    }
+    new, later = write_tables(tmp_path / "new", RUNS | changed), tmp_path / "later"
+    assert call("solve", new, "--weight", "storage=0.5", "--out", later).code == 0
+    shared = ("diff", new, pair[1], later, "--before", pair[0])
+    record = call(*shared, "--json").record
+    assert record["shut"] == ["storage of west (1 TB) would be exceeded by 1 TB"]
+    assert record["judged_by"] == {"weights": {"storage": 0.5}}
+    assert record["changes"]["objective"]["before"] == pytest.approx(2.0 + 0.5 + 8 / 12)  # peak, storage, rank moved
+    assert any(record["shut"] == one["keeps"] for one in record["worth"])
+    said = " ".join(call(*shared).out.split())
+    assert "judged as the later plan was solved: weight storage = 0.5; the earlier one was solved with the" in said
+    assert "The first plan no longer holds: - storage of west (1 TB) would be exceeded by 1 TB" in said
+
+
 def test_nothing_to_compare_with(call: Call, instance: Path, tmp_path: Path) -> None:
     plan = swapped(tmp_path / "plan")
     ended = call("diff", instance, plan)

@@ -14,9 +14,9 @@ from mast_opt.cli.options import Force, Full, Json, TheRun
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.plan_diff import Change, TableDiff, diff
-from mast_opt.planner.io import read
+from mast_opt.planner.io import PlanReading, read
 from mast_opt.planner.io.plain_tables import is_run
-from mast_opt.planner.report.terminal.sections import TOP_ROWS
+from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words
 
 if TYPE_CHECKING:
     from mast_opt.live.reports.comparison import RunDiff
@@ -67,11 +67,16 @@ def command(
         problem = read(path)
         run.record["kind"] = problem.kind
         first = problem if before is None else read(before)
-        early = None if other is None else run.plan_of(first, plan).plan
-        late = run.plan_of(problem, plan if other is None else other).plan
+        early = None if other is None else run.plan_of(first, plan)
+        late = run.plan_of(problem, plan if other is None else other)
+        problem, first = late.problem, late.overrides.applied_to(first)
     with run.phase("verify", "comparing"):
-        found = diff(problem, early, late, problem_before=None if before is None else first)
+        earlier = None if early is None else early.plan
+        found = diff(problem, earlier, late.plan, problem_before=None if before is None else first)
+    judged = _judged(early, late)
     run.record.update(
+        judged_by=late.overrides.fields(),
+        shut=list(found.shut),
         objective=found.objective.after,
         changes={"objective": _change(found.objective), "terms": _all(found.terms), "metrics": _all(found.metrics)},
         tables={table.name: _rows(table) for table in found.tables},
@@ -86,9 +91,21 @@ def command(
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.diff_and_migration import show_diff
 
+        print_words(console, judged)
         show_diff(console, found, None if full else TOP_ROWS)
 
     return answered(run, f"{problem.name}: what changed", diff_sections(found), out, show)
+
+
+def _judged(early: PlanReading[Any] | None, late: PlanReading[Any]) -> str:
+    """A sentence on the objective and limits by which both sides are judged."""
+    if not late.overrides:
+        words = "Both are judged by the objective of the instance"
+    else:
+        words = f"Both are judged as the later plan was solved: {late.overrides}"
+    if early is not None and early.overrides != late.overrides:
+        words += f"; the earlier one was solved with {early.overrides or 'the objective of its instance'}"
+    return f"{words}."
 
 
 def _change(change: Change) -> dict[str, float | None]:

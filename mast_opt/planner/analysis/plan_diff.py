@@ -1,18 +1,20 @@
 """Plan difference: what changed from one plan to another, row by row, in the labels and units of files."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from mast_opt.core.arrays import labels_of
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import PlanError, UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.summary import Summarised, Summary
-from mast_opt.core.verdict import Verdict
+from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.core.wording import plain
 from mast_opt.planner.io.validation.frames import table_frames
+from mast_opt.problems.kind.carry_over import matched
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -75,7 +77,7 @@ class Worth:
     terms: Mapping[str, float]
     """Contribution of each term to that, where there is any."""
     keeps: tuple[str, ...]
-    """Limits that the plan would break without it."""
+    """Limits that the plan would break without it, in words with amounts."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,6 +101,8 @@ class Diff(Summarised):
     """The present state as the first plan's instance states it; None where its kind has none."""
     changes: tuple[Worth, ...] = ()
     """Independent changes by what each buys, the most first; none where a kind does not tell them apart."""
+    shut: tuple[str, ...] = ()
+    """Limits of the second instance that the first plan, matched by label, would break, in words with amounts."""
 
     @property
     def differs(self) -> bool:
@@ -153,6 +157,7 @@ def diff(
     check_plan(kind, first, before)
     check_plan(kind, problem, after)
     verdicts = kind.verification.verify(first, before), kind.verification.verify(problem, after)
+    kept = _as_plan_of(kind, problem, first, before)
     instance: tuple[TableDiff, ...] = ()
     if problem_before is not None:
         found = tables_diff(
@@ -173,8 +178,30 @@ def diff(
         violations=(len(verdicts[0].violations), len(verdicts[1].violations)),
         from_today=from_today,
         today=kind.analysis.current_state(first),
-        changes=_worths(kind, problem, before, after, verdicts[1]) if labels_of(first) == labels_of(problem) else (),
+        changes=() if kept is None else _worths(kind, problem, kept, after, verdicts[1]),
+        shut=() if kept is None or problem_before is None else _shut(kind, problem, kept),
     )
+
+
+def _as_plan_of(kind: Kind[Any, PlanT], problem: Problem[PlanT], first: Problem[PlanT], plan: PlanT) -> PlanT | None:
+    """A plan of another instance as one of this; None where its rows do not carry over."""
+    if labels_of(first) == labels_of(problem):
+        return plan
+    with suppress(PlanError):
+        return matched(kind, problem, kind.tables.plan_to_tables(first, plan))[0]
+    return None
+
+
+def _shut(kind: Kind[Any, Any], problem: Problem[PlanT], plan: PlanT) -> tuple[str, ...]:
+    """The limits of an instance that a plan breaks, in words."""
+    found = kind.verification.verify(problem, plan).violations
+    return tuple(dict.fromkeys(_phrase(kind, problem, violation) for violation in found))
+
+
+def _phrase(kind: Kind[Any, Any], problem: Problem[Any], violation: Violation) -> str:
+    """A broken limit in the words of the domain, with its amounts."""
+    choices = kind.analysis.hooks().choices
+    return choices[0].phrase(problem, violation) if choices else str(violation)
 
 
 def _worths(
@@ -191,8 +218,9 @@ def _worths(
         without = kind.verification.verify(problem, changes.only(every - {at}))
         terms = {name: weight * (without.terms[name] - found.terms[name]) for name, weight in weights.items()}
         terms = {name: value for name, value in terms.items() if abs(value) > LEAST_WORTH}
-        broken, anyway = ({violation.name for violation in one.violations} for one in (without, found))
-        worths.append(Worth(words, without.objective - found.objective, terms, tuple(sorted(broken - anyway))))
+        anyway = {violation.name for violation in found.violations}
+        kept = {_phrase(kind, problem, one) for one in without.violations if one.name not in anyway}
+        worths.append(Worth(words, without.objective - found.objective, terms, tuple(sorted(kept))))
     return tuple(sorted(worths, key=lambda worth: (not worth.keeps, -worth.buys)))
 
 

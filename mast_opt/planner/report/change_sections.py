@@ -14,7 +14,8 @@ def diff_sections(found: Diff) -> tuple[Section, ...]:
     rows = tuple((name, one.before, one.after, one.by) for name, one in figures.items() if one.before or one.after)
     heads = (Head("figure"), *Form.AMOUNT.heads("before", "after", "change"))
     tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
-    return (Section("Figures", heads, rows), *worth_sections(found), *tables)
+    shut = (Section("Why the first plan no longer holds", (Head("limit"),), tuple((one,) for one in found.shut)),)
+    return (Section("Figures", heads, rows), *(shut if found.shut else ()), *worth_sections(found), *tables)
 
 
 def worth_sections(found: Diff) -> tuple[Section, ...]:
@@ -22,7 +23,7 @@ def worth_sections(found: Diff) -> tuple[Section, ...]:
     if not found.changes:
         return ()
     heads = (*Form.TEXT.heads("change"), Head("buys", Form.AMOUNT), *Form.TEXT.heads("of which", "keeps"))
-    rows = tuple((one.change, one.buys, _of_which(one.terms), ", ".join(one.keeps) or None) for one in found.changes)
+    rows = tuple((one.change, one.buys, _of_which(one.terms), "; ".join(one.keeps) or None) for one in found.changes)
     note = "Growth of the objective if this change alone were undone, and limits that it keeps."
     return (Section("What each change buys", heads, rows, note),)
 

@@ -41,8 +41,8 @@ def matched(
 ) -> tuple[PlanT, tuple[str, ...]]:
     """The plan that the tables of another instance state for this one, and the labels that did not match, in words.
 
-    Rows with a label that the instance does not have are left out. What then has no row in a table is as it is
-    today, where the instance states that.
+    Rows with a label that the instance does not have are left out. What then has no row in the first table that is
+    about it is as it is today, where the instance states that: in that table, and in those that follow from it.
 
     Args:
         places: axis → position in this instance of each of its labels in the tables, −1 where it is not there, if that
@@ -60,10 +60,12 @@ def matched(
     values: dict[str, Columns] = {}
     present: dict[str, Mapping[str, NDArray[np.bool_]]] = {}
     lost: dict[str, set[str]] = {}
+    decided: dict[str, NDArray[Any]] = {}
     for table in kind.tables.plan_schema.tables:
         columns, there = _mapped(table, tables, into, lost)
         if today is not None:
-            columns, there = _completed(table, columns, there, today)
+            known_by = decided.setdefault(table.key[0], columns[table.key[0]])
+            columns, there = _completed(table, columns, there, today, known_by)
         values[table.name], present[table.name] = columns, there
     words = tuple(f"{axis}: {listed(sorted(labels))}" for axis, labels in lost.items())
     try:
@@ -99,10 +101,11 @@ def _mapped(
     return {name: of[kept] for name, of in values.items()}, {name: of[kept] for name, of in there.items()}
 
 
-def _completed(table: Table, columns: Columns, there: Columns, today: Tables) -> tuple[Columns, Columns]:
-    """The rows, and those of today for what has none: by the first column of the table's key."""
-    by = table.key[0]
-    added = ~np.isin(today.get(table.name, by), columns[by])
+def _completed(
+    table: Table, columns: Columns, there: Columns, today: Tables, decided: NDArray[Any]
+) -> tuple[Columns, Columns]:
+    """The rows, and those of today for what is not decided, by the first column of the table's key."""
+    added = ~np.isin(today.get(table.name, table.key[0]), decided)
     return (
         {name: np.concatenate([of, today.get(table.name, name)[added]]) for name, of in columns.items()},
         {name: np.concatenate([of, today.has(table.name, name)[added]]) for name, of in there.items()},

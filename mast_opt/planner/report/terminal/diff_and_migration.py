@@ -18,6 +18,7 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
     for words, broken in zip(sides, found.violations, strict=True):
         if broken:
             console.print(Text(f"{words} breaks {counted(broken, 'limit')}.", "bold red"))
+    _shut(console, found.shut, rows)
     if not found.differs:
         console.print("The plan changes nothing." if found.from_today else "The plans are the same.")
     partial = found.from_today and found.today is not None and not found.today.complete
@@ -30,6 +31,16 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
     for table in (*found.tables, *found.instance):
         if table.differs:
             show_section(console, change_sections.table_section(table), rows)
+
+
+def _shut(console: Console, shut: tuple[str, ...], rows: int | None) -> None:
+    """Print the limits that the first plan of a difference would break in the second instance."""
+    if shut:
+        console.print(Text("The first plan no longer holds:", "bold"))
+    for words in shut[:rows]:
+        print_words(console, f"- {words}")
+    if rows is not None and len(shut) > rows:
+        console.print(f"… and {len(shut) - rows:,} more (--full shows all)", style="dim")
 
 
 def _figures(console: Console, title: str, changes: Mapping[str, Change], *, partial: bool) -> None:

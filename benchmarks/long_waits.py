@@ -57,6 +57,7 @@ MONTH = {
     ("reserve", "round"): "`mast`, round limits",
     ("reserve", "exact"): "`mast`, exact limits",
     ("reserve", "x5"): "`mast`, limits five times too long",
+    ("shortest", "round"): "`backfill=shortest-limit`, round limits",
     ("hold", "none"): "`without_limits=hold`, no limits",
 }
 """(policy, limits) → row of the table, in words."""

@@ -33,7 +33,7 @@ BUDGET = {
     "planner/solving": 2436,
     "problems/backends": 1852,
     "problems/data_placement": 14160,
-    "problems/job_placement": 12195,
+    "problems/job_placement": 12197,
     "problems/kind": 1902,
     "problems/mip": 1448,
     "problems/resource_allocation": 2596,

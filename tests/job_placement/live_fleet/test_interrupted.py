@@ -214,6 +214,20 @@ def test_an_operation_that_is_interrupted_in_a_trial_or_a_round(what: str, in_ro
     assert_consistent(fleet)
 
 
+def test_jobs_that_are_put_in_order_in_a_trial_are_undone() -> None:
+    """A new layout keeps the tables of before; what is released then is released in them, whatever replaces them."""
+    fleet = crowded()
+    before = fleet.snapshot_bytes()
+    with fleet.trial():
+        fleet.add_servers([replace(SERVERS[0], name="new")])
+        fleet.release("j1")
+        with fleet.trial():
+            fleet.release("j0")
+        fleet.running()
+    assert fleet.snapshot_bytes() == before
+    assert_consistent(fleet)
+
+
 def test_a_round_that_is_interrupted_at_any_step_has_ended() -> None:
     fleet = crowded()
     before, step = fleet.snapshot_bytes(), Interruption()

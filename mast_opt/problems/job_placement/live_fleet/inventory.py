@@ -399,6 +399,8 @@ class FleetInventory:
         if not self._in_order:
             running = dict(sorted(self.running.items(), key=lambda pair: pair[1].number))
             place = {name: self.place[name] for name in running}
+            old = {"_running": self._running, "place": self.place, "_in_order": False}
+            self.log.append((vars(self).update, old))  # what was noted earlier is undone in the old tables
             self._running, self.place, self._in_order = running, place, True
         return tuple(self._running)
 

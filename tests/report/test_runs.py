@@ -80,8 +80,9 @@ def test_jobs_that_never_run_and_those_that_still_wait_have_rows_of_their_own(tm
     assert "it needs 20 GPUs" in str(never[0][-1])
     assert [row[0] for row in sections["Who waited longest, and why"].rows] == ["j1"]
     size, job, hours, why = sections["Longest wait of each size of jobs"].rows[0]
-    assert (size, job, round(hours * 3_600_000)) == (8, "j1", 1)
-    assert why.startswith("still waits; ")
+    assert (size, job) == (8, "j1")
+    assert hours == pytest.approx(1 / 3_600_000)
+    assert str(why).startswith("still waits; ")
     names = [[row[0] for row in sections[f"Waits by {what}"].rows] for what in ("region", "tier", "size")]
     assert names == [
         ["–, still waiting", "r", "can never run"],

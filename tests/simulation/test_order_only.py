@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop.event_log import log_lines, read_log
 from mast_opt.live.loop.events import Finished, Placed, ServerUp, Stopped, Submitted
 from mast_opt.live.loop.job_log import job_log
@@ -48,7 +49,7 @@ def trace_of(*rows: dict[str, Any], regions: tuple[str, ...] = ("r",), **given: 
             "servers": servers,
             "submissions": submissions,
             "replicas": {},
-            "quotas": {},
+            "quotas": Quotas(),
             **given,
         }
     )

@@ -141,7 +141,7 @@ KIND: Kind[JobPlacement, Plan] = Kind(
     ),
     formulation=interfaces.FormulationInterface({"base": base, "strong": strong}, size=size, fixed_parts=FREEZING),
     verification=interfaces.VerificationInterface(verify, check_plan, certified_bound),
-    solvers=interfaces.SolverInterface(_SOLVERS, _live),
+    solvers=interfaces.SolverInterface(_SOLVERS, live=_live),
     generate=interfaces.GenerateInterface(FAMILIES, SIZES_HELP),
     presentation=interfaces.PresentationInterface(sections, charts),
     analysis=interfaces.AnalysisInterface(current_state=current_state, hooks=_hooks),

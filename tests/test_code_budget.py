@@ -29,7 +29,7 @@ BUDGET = {
     "planner/builders": 477,
     "planner/importers": 2069,
     "planner/io": 3531,
-    "planner/report": 2341,
+    "planner/report": 2344,
     "planner/solving": 2436,
     "problems/backends": 1852,
     "problems/data_placement": 14160,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import mast_opt
 from mast_opt.planner.report.html.content import CALENDAR, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
-from mast_opt.planner.report.result_sections import SINGLE_COPIES
+from mast_opt.planner.report.result_sections import SINGLE_COPIES, shown
 from mast_opt.problems.kind.presentation import Spans
 from tests.data_placement.workshop import PLAN, PROBLEM
 
@@ -74,3 +76,10 @@ def test_kinds_without_answers_have_no_first_screen() -> None:
     found = story(problem, plan)
     assert (found.answers, found.calendar, found.sections) == ((), None, ())
     assert "answers" not in page(report(problem, plan)).split("<body>")[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.063, "0"), (0.4321, "0.43"), (1.0005, "1.0005"), (0.99996, "0.99996"), (1.0, "1")]
+)
+def test_a_figure_is_nothing_or_shows_on_which_side_of_1_it_is(value: float, text: str) -> None:
+    assert shown(value, "") == text

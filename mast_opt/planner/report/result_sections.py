@@ -150,11 +150,14 @@ def goal_sections(problem: Problem[Any], figures: Mapping[str, Figures]) -> tupl
 
 
 def shown(value: float, unit: str) -> str:
-    """A figure as text: shares in percent, and nothing where it rounds to nothing."""
+    """A figure as text: shares in percent, nothing where it rounds to nothing, and on its side of 1."""
     if unit.startswith("share"):
         return percent(value, 1)
     if abs(value) >= MANY:
         return f"{value:,.0f}"
+    digits = next((n for n in range(2, 7) if round(value, n) != 1), 2)
+    if digits > 2:
+        return f"{value:.{digits}f}"
     return plain(round(value, 2) if abs(value) >= NOTICED else 0.0)
 
 

@@ -234,8 +234,8 @@ class Mast:
         """Find the classes for which something has become free since they were refused."""
         grown = snapshot.reclaimable.grown(self._seen_growth)
         self._seen_growth = snapshot.reclaimable.count
-        if not snapshot.has_quotas:
-            self._waiting.grow(grown)
+        self._waiting.grow(grown)
+        if not self._by_rank(snapshot):
             return
         # what a tenant uses changes by which right its jobs may start, and on which types: any class may fit now
         self._due.update(self._waiting.classes)

@@ -30,7 +30,7 @@ BUDGET = {
     "planner/importers": 2069,
     "planner/io": 3531,
     "planner/report": 2344,
-    "planner/solving": 2436,
+    "planner/solving": 2439,
     "problems/backends": 1852,
     "problems/data_placement": 14160,
     "problems/job_placement": 12197,

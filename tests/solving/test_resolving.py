@@ -11,6 +11,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import Status
 from mast_opt.live.loop.commands import Solve
 from mast_opt.live.simulation.solves import SimulatedSolver, SolveSettings
 from mast_opt.planner.analysis import common
@@ -67,6 +68,7 @@ def test_rows_are_matched_by_label_and_the_bound_is_one_of_the_new_instance(
     assert (reuse.start, reuse.prices, reuse.cold) == (True, True, "")
     assert reuse.changed["workloads"] == 2
     assert 3 <= reuse.changed["datasets"] <= 4
+    assert found.status is Status.FEASIBLE
     assert mast_opt.verify(problem, some(found.plan)).ok
     checked = some(kind_of(problem).verification.certified_bound)(problem, some(found.certificate).arrays())
     assert checked == pytest.approx(some(found.bound))

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arguments import refuse
 from mast_opt.core.errors import PlanError, UsageError
-from mast_opt.core.solve_result import SolveParams, relative_gap
+from mast_opt.core.solve_result import Limit, SolveParams, Status, relative_gap
 from mast_opt.core.wording import percent
 from mast_opt.planner.solving.auto_strategy import AUTO
 from mast_opt.planner.solving.clock import COMPILE, Clock
 from mast_opt.planner.solving.dispatch import solve
-from mast_opt.planner.solving.last_pass import Settling
+from mast_opt.planner.solving.last_pass import SLACK, Settling
 from mast_opt.planner.solving.portfolio import able
 from mast_opt.planner.solving.solution import Reuse, Solution
 from mast_opt.problems.kind.carried_axes import Continuation, Digests, Match
@@ -110,6 +110,9 @@ def resolve(
         )
         begin = {**asked, "start": earlier.plan, "near": near, "carried": carried, "gap": within}
         found = solve(problem, chosen, iterations=rounds, time_limit_s=time_limit_s, **begin)
+        asked_gap = max(asked.get("gap", SolveParams().gap), SLACK)
+        if within > asked_gap and found.status is Status.OPTIMAL and (found.gap or 0.0) > asked_gap:
+            found = replace(found, status=Status.FEASIBLE, limit=Limit.ITERATIONS)
         clock.spent_s[COMPILE] += found.runtime_s[COMPILE]
         cold = _too_far(found.gap, earlier.gap)
         reuse = Reuse(True, carried.certificate is not None, changed, "", earlier.gap)

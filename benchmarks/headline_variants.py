@@ -64,7 +64,11 @@ VARIANTS: Mapping[str, Variant] = {
             slow=(),
         ),
         Variant("no-plan", "late binding, data never moves", slow=()),
-        Variant("room", "gangs that waited half an hour make room", params={"make_room_after_s": "1800"}),
+        Variant(
+            "room",
+            "smaller jobs make room for gangs that waited half an hour",
+            params={"make_room_after_s": "1800", "make_room_of": "all"},
+        ),
         Variant("hard", "V0: no plan may exceed GPU supply", params={"slow.data.gpu_limit": "hard"}),
         Variant("soft", "V1: storage of regions does not follow GPUs", organisation={"storage_by": "chance"}),
         Variant("instant", "plans and copies take no time", params={"slow.data.takes_s": "0"}, instant=True),

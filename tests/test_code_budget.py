@@ -18,7 +18,7 @@ BUDGET = {
     "live/hosts": 2519,
     "live/importers": 500,
     "live/loop": 4068,
-    "live/policies": 4274,
+    "live/policies": 4281,
     "live/reports": 542,
     "live/service": 3097,
     "live/simulation": 4341,

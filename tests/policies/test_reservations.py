@@ -303,10 +303,16 @@ BROKEN_UP = [
 """A gang of both servers comes when each has a job that leaves a quarter of it free."""
 
 
-def starts_with_room(share: str = "0.75", **changed: Any) -> list[tuple[str, int, int]]:
+def starts_with_room(
+    share: str = "0.75", of: str = "preemptible", firm: bool = False, **changed: Any
+) -> list[tuple[str, int, int]]:
     """The first three jobs with the times and attempts of their starts."""
     trace = trace_of(*(row | changed if at < 2 else row for at, row in enumerate(BROKEN_UP)))
-    log = list(run_trace(trace, "mast", {"make_room_after_s": "2", "make_room_share": share}).events())
+    if firm:
+        preemptible = np.zeros(len(BROKEN_UP), np.bool_)
+        trace = replace(trace, submissions=replace(trace.submissions, preemptible=preemptible))
+    params = {"make_room_after_s": "2", "make_room_share": share, "make_room_of": of}
+    log = list(run_trace(trace, "mast", params).events())
     assert check_log(log, all_end=True, durations=True) == ()
     placed = [(one.event, one.at_ms) for one in log if isinstance(one.event, ev.Placed)]
     return [(event.job, at_ms, event.attempt) for event, at_ms in placed if event.job in ("j0", "j1", "j2")]
@@ -314,14 +320,20 @@ def starts_with_room(share: str = "0.75", **changed: Any) -> list[tuple[str, int
 
 def test_smaller_jobs_make_room_for_a_gang() -> None:
     """They stop once it has waited for two seconds, in the first turn after that, and go on when it has ended."""
-    assert starts_with_room() == [("j0", 0, 1), ("j1", 1, 1), ("j2", 2100, 1), ("j0", 2600, 2), ("j1", 2600, 2)]
+    assert (
+        starts_with_room()
+        == starts_with_room(of="all", firm=True)
+        == [("j0", 0, 1), ("j1", 1, 1), ("j2", 2100, 1), ("j0", 2600, 2), ("j1", 2600, 2)]
+    )
 
 
 @pytest.mark.parametrize(
-    ("share", "changed"), [("0.37", {}), ("1", {"tier": 0}), ("1", {"mgpu": 4000}), ("1", {"tasks": 2})]
+    ("share", "changed"),
+    [("0.37", {}), ("1", {"firm": True}), ("1", {"tier": 0}), ("1", {"mgpu": 4000}), ("1", {"tasks": 2})],
 )
 def test_nobody_makes_room(share: str, changed: dict[str, Any]) -> None:
-    """They hold more than the share, are more important, as large as a task, or run on several servers."""
+    """They hold more than the share, may not be stopped, are more important, as large as a task, or run on several
+    servers."""
     found = starts_with_room(share, **changed)
     assert ("j2", 2100, 1) not in found
     assert all(attempt == 1 for _, _, attempt in found)

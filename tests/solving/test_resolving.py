@@ -17,6 +17,7 @@ from mast_opt.live.simulation.solves import SimulatedSolver, SolveSettings
 from mast_opt.planner.analysis import common
 from mast_opt.planner.analysis.scenario_files import Scenario
 from mast_opt.planner.solving import resolving
+from mast_opt.planner.solving.dispatch import solve
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.kind.carried_axes import Match
 from mast_opt.problems.registry import kind_of
@@ -197,7 +198,7 @@ def test_periods_go_on_from_the_certificate_before(monkeypatch: pytest.MonkeyPat
     assert np.array_equal(some(kept)["once"], some(first.certificate).arrays()["once"])
     assert resolving.carried_from(problem, first, "highs") is None
     handed: list[Any] = []
-    real = common.solve
+    real = solve
 
     def seen(*arguments: Any, carried: Any, **asked: Any) -> Any:
         handed.append(carried)

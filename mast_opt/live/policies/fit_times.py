@@ -119,12 +119,13 @@ class FitTimes:
                 counts[group] += bisect.bisect_right(after, by_ms) - bisect.bisect_right(before, by_ms)
         return max(counts.values(), default=0) >= self._slots
 
-    def room(self, most_mgpu: int, snapshot: Snapshot) -> list[JobRecord]:
-        """Jobs to stop so that the job fits in one group: smaller than one of its tasks, as important, on one server
-        each, and those that hold the least together; empty where they would hold more than ``most_mgpu``."""
+    def room(self, most_mgpu: int, preemptible: bool, snapshot: Snapshot) -> list[JobRecord]:
+        """Jobs (or only ``preemptible`` ones) to stop so that the job fits in one group: smaller than one of its tasks,
+        as important, on one server each, and those that hold the least together; empty where they would hold more than
+        ``most_mgpu``."""
         groups: dict[Group, list[tuple[int, str, int, list[JobRecord]]]] = {}
         for name, times in self._times.items():
-            smaller = self._smaller(name, snapshot) if times else None
+            smaller = self._smaller(name, preemptible, snapshot) if times else None
             if smaller is not None:
                 held_mgpu = sum(record.mgpu for record in smaller)
                 groups.setdefault(self._group_of[name], []).append((held_mgpu, name, len(times), smaller))
@@ -138,13 +139,13 @@ class FitTimes:
                 best, least_mgpu = found, held_mgpu
         return best
 
-    def _smaller(self, server: str, snapshot: Snapshot) -> list[JobRecord] | None:
+    def _smaller(self, server: str, preemptible: bool, snapshot: Snapshot) -> list[JobRecord] | None:
         """The jobs on a server that the job may not stop as it is; None if one of them may not make room either."""
         there = [record for record in snapshot.working_on(server) if not self._may_stop(record)]
         task_mgpu = self._spec.asked_mgpu // self._spec.tasks
         able = all(
             record.state is JobState.RUNNING
-            and record.spec.preemptible
+            and (record.spec.preemptible or not preemptible)
             and len(record.shares) == 1
             and record.mgpu < task_mgpu
             and not record.partner

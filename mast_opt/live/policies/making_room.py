@@ -16,10 +16,11 @@ class MakingRoom:
     Args:
         after_ms: how long it has waited before; 0 for never. It is also the time from one attempt to the next.
         share: of what the gang asks for, which those jobs hold at most.
+        preemptible: whether only jobs stop that more important work may stop.
     """
 
-    def __init__(self, after_ms: int, share: float) -> None:
-        self._after_ms, self._share = after_ms, share
+    def __init__(self, after_ms: int, share: float, preemptible: bool) -> None:
+        self._after_ms, self._share, self._preemptible = after_ms, share, preemptible
         self._next_ms: dict[str, int] = {}
         """Job → time before which it is not tried again."""
 
@@ -35,7 +36,7 @@ class MakingRoom:
             return False
         self._next_ms = {name: at_ms for name, at_ms in self._next_ms.items() if at_ms > now_ms}
         self._next_ms[record.name] = now_ms + self._after_ms
-        stopped = times.room(int(self._share * record.asked_mgpu), snapshot)
+        stopped = times.room(int(self._share * record.asked_mgpu), self._preemptible, snapshot)
         for each in stopped:
             actions.preempt(each.name, f"room for {record.name}")
         return bool(stopped)

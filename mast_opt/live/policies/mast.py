@@ -19,7 +19,7 @@ from mast_opt.live.policies.easy import SHORTEST_FIRST
 from mast_opt.live.policies.fit_times import FOREVER
 from mast_opt.live.policies.head_of_line import ARRIVALS
 from mast_opt.live.policies.making_room import MakingRoom
-from mast_opt.live.policies.mast_params import COPY, FAIR, HOLD, HOME, LATE, SCOPES, SHARE, MastParams
+from mast_opt.live.policies.mast_params import COPY, FAIR, HOLD, HOME, LATE, PREEMPTIBLE, SCOPES, SHARE, MastParams
 from mast_opt.live.policies.region_loads import RegionLoads
 from mast_opt.live.policies.reservations import Reservations, queue_tier
 from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses
@@ -60,7 +60,11 @@ class Mast:
         self._reservations = Reservations(
             self.params.hold_after_s * SECOND_MS if hold else None,
             self._promote_ms,
-            MakingRoom(self.params.make_room_after_s * SECOND_MS, self.params.make_room_share),
+            MakingRoom(
+                self.params.make_room_after_s * SECOND_MS,
+                self.params.make_room_share,
+                self.params.make_room_of == PREEMPTIBLE,
+            ),
         )
         self._unreserved: set[str] = set()
         """Regions where the first job may be another one than that with the reservation."""

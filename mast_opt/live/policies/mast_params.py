@@ -13,11 +13,13 @@ SCOPES = ("global", "region")
 BINDINGS = (LATE, FREE, SHARE, HOME, COPY) = ("late", "free", "share", "home", "copy")
 SHARINGS = (CREDIT, FAIR) = ("credit", "fair")
 WITHOUT_LIMITS = (PASS, HOLD) = ("pass", "hold")
+MAKE_ROOM_OF = (PREEMPTIBLE, ALL) = ("preemptible", "all")
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "scope": SCOPES,
     "bind": BINDINGS,
     "pack": PACKINGS,
     "without_limits": WITHOUT_LIMITS,
+    "make_room_of": MAKE_ROOM_OF,
     "backfill": BACKFILLS,
     "reclaim": tuple(Reclaim),
     "sharing": SHARINGS,
@@ -46,7 +48,9 @@ class MastParams:
             ``hold``: after ``hold_after_s`` of waiting, the servers that it needs are kept for it.
         hold_after_s: see there.
         make_room_after_s: a gang that has a reservation and has waited for so long stops smaller jobs that are as
-            important as it is, may be stopped and run on one server each; they start again elsewhere. 0 for never.
+            important as it is and run on one server each; they start again elsewhere. 0 for never.
+        make_room_of: ``preemptible``: only those that may be stopped for more important work stop so; ``all``: the
+            others too.
         make_room_share: they hold at most this share of what the gang asks for.
         backfill: order of the jobs that do not hold it: ``submission`` or ``shortest-limit``.
         promote_after_s: each time that a job has waited for so long, it counts as of the next more important tier for
@@ -70,6 +74,7 @@ class MastParams:
     without_limits: str = PASS
     hold_after_s: int = 96 * 3600
     make_room_after_s: int = 0
+    make_room_of: str = PREEMPTIBLE
     make_room_share: float = 0.5
     backfill: str = BY_SUBMISSION
     promote_after_s: int = 0

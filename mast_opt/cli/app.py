@@ -23,6 +23,7 @@ _HELP_LINES = {
     "validate": "Check an instance: every fault and every conflict that can be seen without solving.",
     "solve": "Find a plan, prove how good it is, verify it and show it.",
     "verify": "Check a plan against its instance, without any solver's help.",
+    "prove": "Write a proof of a plan's bound that the checkers of others accept, or check one.",
     "diff": "Show what changed between two plans, or from today to a plan.",
     "steps": "Order a plan's changes so that every limit holds at each step.",
     "explain": "Why there is no plan and what would help, or why a plan does what it does.",

@@ -68,7 +68,7 @@ def check_bound(
     if arrays is not None and kind.verification.certified_bound is None:
         raise PlanError([Fault("certificate.npz", f"no such file in a plan for {kind.name}")])
     order = problem.objective.order
-    stated = _first_bound(fields, order)
+    stated = first_bound(fields, order)
     what = order[0] if order else "objective"
     wrong: list[Violation] = []
     faults: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ def _is_heuristic(kind: Kind[Any, Any], fields: Mapping[str, Any]) -> bool:
     return text_in(fields, "solver") in kind.solvers.heuristics and not fields.get("frozen")
 
 
-def _first_bound(fields: Mapping[str, Any], order: tuple[str, ...]) -> float | None:
+def first_bound(fields: Mapping[str, Any], order: tuple[str, ...]) -> float | None:
     """The stated bound on the objective, or on the first term of a lexicographic one."""
     if not order:
         return number_in(fields, "bound")

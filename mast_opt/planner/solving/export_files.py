@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.planner.io import write
 from mast_opt.planner.io.atomic import check_free, new_file
 from mast_opt.planner.solving.request import check_formulation
+from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.mip.export import write_lp, write_mps
@@ -32,11 +34,16 @@ def formulate(problem: Problem[Any], formulation: str = "base") -> Mip:
         UsageError: the problem's kind has no such formulation.
         FormulationTooLarge: the program would need more memory than there is.
     """
+    return formulated(problem, formulation).mip
+
+
+def formulated(problem: Problem[PlanT], formulation: str = "base") -> Formulation[PlanT]:
+    """The program of ``formulate``, with the ways between its columns and a plan. Raises as ``formulate``."""
     kind = kind_of(problem)
     check_formulation(kind, formulation)
-    mip: Mip = kind.formulate(problem, formulation, to_solve=False).mip
+    found: Formulation[PlanT] = kind.formulate(problem, formulation, to_solve=False)
     order = problem.objective.order
-    return mip.minimise({order[0]: 1.0}) if order else mip
+    return replace(found, mip=found.mip.minimise({order[0]: 1.0})) if order else found
 
 
 @checked(path=a_path, formulation=optional(a_text), force=a_flag)

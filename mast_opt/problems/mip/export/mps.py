@@ -45,7 +45,7 @@ def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
     constant = mip.offset if readable else 0.0
     if constant:
         notes.append(CONSTANT)
-    kind, rhs, span = _limits(mip.row_lower, mip.row_upper)
+    kind, rhs, span = row_limits(mip.row_lower, mip.row_upper)
     head = [f"* {line}" for line in (mip_title(mip), *notes)]
     blocks = [
         lines([*head, f"NAME {'_'.join(mip.name.split()) or 'program'} FREE", "ROWS", " N obj"]),
@@ -66,7 +66,7 @@ def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
     write_whole(Path(path), blocks)
 
 
-def _limits(lower: FloatArray, upper: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+def row_limits(lower: FloatArray, upper: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     """Kind of each row of an MPS file (0 N, 1 L, 2 G, 3 E), its right-hand side, and upper − lower where it has two
     limits, else 0.
 

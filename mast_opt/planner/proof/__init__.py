@@ -1,0 +1,1 @@
+"""Proofs of a plan's bound in the VIPR format, in exact rational arithmetic, and their checker."""

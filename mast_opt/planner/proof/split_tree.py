@@ -1,0 +1,151 @@
+"""A tree of splits whose leaves are linear programs with exact duals: it proves a bound on a mixed-integer program."""
+
+import heapq
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array, hstack
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
+from mast_opt.planner.proof.exact_program import Combination, ExactProgram, Limits
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip
+
+SOLVER = "highs"
+EXACT = (("dual_feasibility_tolerance", 1e-9), ("primal_feasibility_tolerance", 1e-9))
+"""Options of the solver: what its duals lack is repaired in exact numbers, and costs some of the bound."""
+WHOLE = 1e-6
+"""Distance from an integer up to which a column is not split."""
+
+
+@dataclass(eq=False)
+class Node:
+    """A part of the tree: the columns that were split on the way here, and how it is proven."""
+
+    assumed: dict[tuple[int, int], tuple[Fraction, "Node"]]
+    """(column, 0 for a lower and 1 for an upper limit) → the limit, and the node that assumes it."""
+    split: tuple[int, int, Fraction] | None = None
+    """(column, side, limit) that this node assumes; None at the root."""
+    children: tuple["Node", ...] = ()
+    proof: Combination | None = None
+    """Proof of a leaf; its bound is on the objective, or on 0 where nothing is possible here."""
+    impossible: bool = False
+    guess: int | None = None
+    """The column to be split next; None where none would help."""
+    at: float = field(default=0.0)
+    """Value of that column in the leaf's linear program."""
+
+    def leaves(self) -> Iterator["Node"]:
+        """The leaves below a node, or the node itself."""
+        if not self.children:
+            yield self
+        for child in self.children:
+            yield from child.leaves()
+
+
+def split_tree(program: ExactProgram, target: Fraction, *, time_limit_s: float, most_leaves: int) -> Node:
+    """The tree that proves the target, or as much as the limits allow; the lowest leaf is split first."""
+    began, order = time.monotonic(), count()
+    root = Node({})
+    _prove(program, root)
+    waiting = [(_low(root), next(order), root)]
+    leaves = 1
+    while waiting and leaves < most_leaves and time.monotonic() - began < time_limit_s:
+        low, _, node = waiting[0]
+        if low >= target or node.guess is None:
+            break
+        heapq.heappop(waiting)
+        node.children = tuple(_child(node, side) for side in (1, 0))
+        node.proof = None
+        leaves += 1
+        for child in node.children:
+            _prove(program, child)
+            heapq.heappush(waiting, (_low(child), next(order), child))
+    return root
+
+
+def proven(root: Node) -> Fraction | None:
+    """The bound that a tree proves; None where a leaf proves none, infinity being that of a tree without plans."""
+    lows = [leaf.proof.bound if leaf.proof else None for leaf in root.leaves() if not leaf.impossible]
+    return None if None in lows else min((low for low in lows if low is not None), default=None)
+
+
+def _low(node: Node) -> float:
+    """The bound of a leaf as a number to compare."""
+    if node.impossible:
+        return np.inf
+    return float(node.proof.bound) if node.proof else -np.inf
+
+
+def _child(node: Node, side: int) -> Node:
+    """One side of a split: at most (1) the value rounded down, or at least (0) the next integer."""
+    assert node.guess is not None
+    limit = Fraction(int(np.floor(node.at)) + (side == 0))
+    child = Node(dict(node.assumed), (node.guess, side, limit))
+    child.assumed[node.guess, side] = (limit, child)
+    return child
+
+
+def _prove(program: ExactProgram, node: Node) -> None:
+    """Solve the linear program of a leaf, and keep its exact proof and the column to be split."""
+    mip = program.mip
+    lower, upper = mip.col_lower.copy(), mip.col_upper.copy()
+    limits: list[Limits] = list(program.column_limits)
+    for (column, side), (limit, _) in node.assumed.items():
+        (upper if side else lower)[column] = float(limit)
+        limits[column] = (limits[column][0], limit) if side else (limit, limits[column][1])
+    relaxed = replace(mip, integral=np.zeros(len(lower), np.bool_), col_lower=lower, col_upper=upper)
+    result = _solve(relaxed)
+    if result.status.is_infeasible:
+        prices = _prices(_solve(_elastic(relaxed)))
+        node.proof = None if prices is None else program.combination(prices, limits, costs=False)
+        node.impossible = node.proof is not None and node.proof.bound > 0
+        if not node.impossible:
+            node.proof = None
+        return
+    prices = _prices(result)
+    if prices is None or result.x is None:
+        return
+    node.proof = program.combination(prices, limits)
+    distance = np.where(mip.integral, np.abs(result.x - np.rint(result.x)), 0.0)
+    if distance.max(initial=0.0) > WHOLE:
+        node.guess = int(np.argmax(distance * (1.0 + np.abs(mip.cost))))
+        node.at = float(result.x[node.guess])
+
+
+def _solve(mip: Mip) -> SolveResult:
+    """The answer to a linear program."""
+    return backends.get(SOLVER).solve(mip, SolveParams(threads=1, options=EXACT))
+
+
+def _prices(result: SolveResult) -> FloatArray | None:
+    """Prices of the rows of a solved linear program."""
+    return result.row_price if result.status is Status.OPTIMAL else None
+
+
+def _elastic(mip: Mip) -> Mip:
+    """The program that minimises by how much rows are broken."""
+    rows, columns = mip.shape
+    matrix = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape)
+    wide = hstack([matrix, eye_array(rows), -eye_array(rows)], format="csr")
+    return Mip(
+        name=f"elastic {mip.name}",
+        cost=np.repeat([0.0, 1.0], [columns, 2 * rows]),
+        offset=0.0,
+        col_lower=np.append(mip.col_lower, np.zeros(2 * rows)),
+        col_upper=np.append(mip.col_upper, np.full(2 * rows, np.inf)),
+        integral=np.zeros(columns + 2 * rows, np.bool_),
+        row_lower=mip.row_lower,
+        row_upper=mip.row_upper,
+        row_start=wide.indptr.astype(np.int32),
+        index=wide.indices.astype(np.int32),
+        value=wide.data,
+        columns=(),
+        rows=(),
+        terms={},
+    )

@@ -1,0 +1,175 @@
+"""Proof of a plan's bound on disk: the program as ``proof.mps`` and its proof in the VIPR format as ``proof.vipr``."""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.planner.io.atomic import new_folder
+from mast_opt.planner.proof.exact_program import Entries, ExactProgram, Side
+from mast_opt.planner.proof.split_tree import Node, proven, split_tree
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.mip.export import write_mps
+from mast_opt.problems.mip.export.mps import RULE
+from mast_opt.problems.mip.export.names import readable_names
+
+PROGRAM, PROOF = "proof.mps", "proof.vipr"
+SLACK = Fraction(1, 2 * 10**9)
+"""Part of a bound that the proof may lack, which leaves room for the rounding of prices."""
+
+
+@dataclass(frozen=True)
+class Proven:
+    """The statement of a proof about its program, which minimises its objective."""
+
+    bound: Fraction | None
+    """The bound; None where no price of the rows proves any."""
+    objective: Fraction | None
+    """The plan's objective; None where no exact solution near the plan was found, and the proof states none."""
+    leaves: int
+    """Linear programs that the proof combines."""
+    seconds: float
+
+
+def write_proof(
+    mip: Mip, x: FloatArray, target: float | None, folder: Path, *, time_limit_s: float, most_leaves: int
+) -> Proven:
+    """Prove as much of a bound as the limits allow, and write the program and the proof to a new folder.
+
+    Args:
+        mip: the program.
+        x: the plan in its columns.
+        target: the bound that is wanted; None: the objective at x.
+        folder: where to write.
+        time_limit_s: for the tree of splits; the relaxation is solved to its end.
+        most_leaves: of the tree.
+
+    Raises:
+        InputError: the folder exists or cannot be written.
+    """
+    began = time.perf_counter()
+    program = ExactProgram.of(mip)
+    solution = program.solution(x)
+    objective = None if solution is None else program.objective(solution)
+    wanted = Fraction(mip.objective(x) if target is None else target)
+    if objective is not None:
+        wanted = min(wanted, objective)
+    wanted -= SLACK * max(Fraction(1), abs(wanted))
+    root = split_tree(program, wanted, time_limit_s=time_limit_s, most_leaves=most_leaves)
+    bound = proven(root)
+    with new_folder(folder, _refuse) as out:
+        write_mps(mip, out / PROGRAM)
+        with (out / PROOF).open("w", encoding="utf-8") as file:
+            for line in _proof(program, root, bound, objective, solution):
+                file.write(line + "\n")
+    return Proven(bound, objective, sum(1 for _ in root.leaves()), time.perf_counter() - began)
+
+
+def _refuse(target: Path) -> None:
+    """Never called for a folder that does not exist."""
+
+
+class _Positions:
+    """Positions of limits among the constraints of a proof: first those of columns, then those of rows."""
+
+    def __init__(self, program: ExactProgram) -> None:
+        self.of: dict[Side, int] = {}
+        self.lines: list[str] = []
+        for column, limits in enumerate(program.column_limits):
+            for side, limit in enumerate(limits):
+                if limit is not None:
+                    self._add(("column", column, side), f"B{len(self.lines)} {'GL'[side]} {limit} 1 {column} 1")
+        self.bounds = len(self.lines)
+        names = readable_names(program.mip.rows, RULE)[0].to_list()
+        for row, (below, above) in enumerate(program.row_limits):
+            entries = _entries(program.rows[row])
+            if below is not None and below == above:
+                self.of["row", row, 1] = len(self.lines)
+                self._add(("row", row, 0), f"{names[row]} E {below} {entries}")
+                continue
+            for side, limit in enumerate((below, above)):
+                if limit is not None:
+                    self._add(("row", row, side), f"{names[row]} {'GL'[side]} {limit} {entries}")
+
+    def _add(self, side: Side, line: str) -> None:
+        """Note the next constraint."""
+        self.of[side] = len(self.lines)
+        self.lines.append(line)
+
+
+def _proof(
+    program: ExactProgram,
+    root: Node,
+    bound: Fraction | None,
+    objective: Fraction | None,
+    solution: list[Fraction] | None,
+) -> Iterator[str]:
+    """Lines of the proof."""
+    names = readable_names(program.mip.columns, RULE)[0].to_list()
+    names += ["constant"] * (len(program.cost) - len(names))
+    integral = program.mip.integral.nonzero()[0].tolist()
+    positions = _Positions(program)
+    yield "VER 1.0"
+    yield f"VAR {len(names)}"
+    yield from names
+    yield f"INT {len(integral)}"
+    yield " ".join(map(str, integral))
+    yield "OBJ min"
+    yield _entries(enumerate(program.cost))
+    yield f"CON {len(positions.lines)} {positions.bounds}"
+    yield from positions.lines
+    yield f"RTP range {'-inf' if bound is None else bound} {'inf' if objective is None else objective}"
+    yield f"SOL {int(solution is not None)}"
+    if solution is not None:
+        yield f"plan {_entries(enumerate(solution))}"
+    lines = [] if bound is None else _derivations(root, bound, positions)
+    yield f"DER {len(lines)}"
+    yield from lines
+
+
+def _derivations(root: Node, bound: Fraction, positions: _Positions) -> list[str]:
+    """The steps of a proof, each after those that it rests on."""
+    lines: list[str] = []
+    assumed: dict[int, int] = {}
+    """Position of what each node assumes, by ``id`` of the node."""
+
+    def add(constraint: str, reason: str) -> int:
+        at = len(positions.lines) + len(lines)
+        lines.append(f"D{len(lines)} {constraint} {{ {reason} }} -1")
+        return at
+
+    def leaf(node: Node) -> int:
+        assert node.proof is not None
+        used: Entries = []
+        for (kind, at, side), factor in node.proof.multipliers.items():
+            limit = node.assumed.get((at, side)) if kind == "column" else None
+            position = positions.of[kind, at, side] if limit is None else assumed[id(limit[1])]
+            used.append((position, factor))
+        proven = f"G {node.proof.bound} 0" if node.impossible else f"G {node.proof.bound} OBJ"
+        return add(proven, f"lin {_entries(used)}")
+
+    waiting: list[tuple[Node, bool]] = [(root, False)]
+    done: dict[int, int] = {}
+    while waiting:
+        node, ready = waiting.pop()
+        if not node.children:
+            done[id(node)] = leaf(node)
+        elif ready:
+            parts = " ".join(f"{done[id(child)]} {assumed[id(child)]}" for child in node.children)
+            done[id(node)] = add(f"G {bound} OBJ", f"uns {parts}")
+        else:
+            for child in node.children:
+                assert child.split is not None
+                column, side, limit = child.split
+                assumed[id(child)] = add(f"{'GL'[side]} {limit} 1 {column} 1", "asm")
+            waiting.append((node, True))
+            waiting.extend((child, False) for child in node.children)
+    return lines
+
+
+def _entries(entries: Iterable[tuple[int, Fraction]]) -> str:
+    """Entries that are not 0, with their number in front."""
+    words = [f"{at} {number}" for at, number in entries if number]
+    return " ".join([str(len(words)), *words])

@@ -1,0 +1,217 @@
+"""Wrong proofs, made from right ones by one change each; no checker may accept any.
+
+    python -m tests.proof.mutants --cases 1000 --seed 1 [--viprchk PATH]
+
+proves the bounds of all committed instances with few columns, changes the proofs, and counts those that are accepted. A
+reference checker reads no .mps file: it is asked only about changes that leave the program as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+from mast_opt.core.errors import MastOptError
+from mast_opt.planner.bench.results import best_known
+from mast_opt.planner.io import read, read_plan_of
+from mast_opt.planner.proof.checker import Refused, check_folder
+from mast_opt.planner.proof.write_proof import PROGRAM, PROOF, Proven, write_proof
+from mast_opt.planner.solving.export_files import formulated
+
+ROOT = Path(__file__).parents[2] / "instances"
+SMALL = 100
+"""Columns up to which an instance is proven here."""
+Mutant = tuple[str, list[str], list[str]]
+"""What was changed, and the lines of both files."""
+
+
+def small_instances() -> list[Path]:
+    """The committed instances with few columns, a linear objective and a plan."""
+    folders = [header.parent for header in sorted(ROOT.glob("*/*/instance.toml")) if "traces" not in header.parts]
+    return [path for path in folders + sorted(ROOT.glob("*/*.json")) if _is_small(path)]
+
+
+def _is_small(path: Path) -> bool:
+    if not best_known.folder_of(path).is_dir() or path.stem in ("cloud-links", "cloud-regions", "alibaba-philly"):
+        return False
+    try:
+        return len(formulated(read(path)).mip.cost) <= SMALL
+    except MastOptError:  # a policy that is no linear program
+        return False
+
+
+def prove(path: Path, folder: Path) -> tuple[Proven, float]:
+    """The proof of a committed instance's best plan, and the bound in the sense of its program that it should reach."""
+    reading = read_plan_of(read(path), best_known.folder_of(path))
+    formulation = formulated(reading.problem)
+    x = formulation.encode(reading.plan)
+    objective, stated = (
+        reading.problem.sense.minimised(float(reading.fields[name])) for name in ("objective", "bound")
+    )
+    target = formulation.mip.objective(x)
+    if abs(objective - target) <= 1e-9 * max(1.0, abs(objective)):
+        target = stated
+    return write_proof(formulation.mip, x, target, folder, time_limit_s=60.0, most_leaves=500), target
+
+
+def mutant(program: list[str], proof: list[str], rng: random.Random) -> Mutant:
+    """One change of a proof that makes it wrong, drawn at random among those that it allows."""
+    changes: list[tuple[str, Callable[[list[str], list[str], random.Random], bool]]] = [
+        ("bound", _raise_bound),
+        ("solution", _spoil_solution),
+        ("multiplier", _change_multiplier),
+        ("split", _move_split),
+        ("row", _change_row),
+        ("program", _change_program),
+    ]
+    while True:
+        name, change = rng.choice(changes)
+        files = list(program), list(proof)
+        if change(*files, rng):
+            return name, *files
+
+
+def _raise_bound(program: list[str], proof: list[str], rng: random.Random) -> bool:
+    """A lower end that nothing proves; half of the time the last step states it as well."""
+    at = _line(proof, "RTP")
+    _, _, low, high = proof[at].split()
+    raised = Fraction(low) + Fraction(rng.randint(1, 1000), 10**12) * max(Fraction(1), abs(Fraction(low)))
+    proof[at] = f"RTP range {raised} {high}"
+    if rng.random() < 0.5:
+        name, sense, _, *rest = proof[-1].split()
+        proof[-1] = " ".join([name, sense, str(raised), *rest])
+    return True
+
+
+def _spoil_solution(program: list[str], proof: list[str], rng: random.Random) -> bool:
+    """A solution that is none, or an upper end that it does not reach."""
+    at = _line(proof, "SOL") + 1
+    name, count, *rest = proof[at].split()
+    integers = set(proof[_line(proof, "INT") + 1].split())
+    if rng.random() < 0.3 or not rest:
+        line = _line(proof, "RTP")
+        _, _, low, high = proof[line].split()
+        proof[line] = f"RTP range {low} {Fraction(high) - Fraction(1, 10**12) * max(Fraction(1), abs(Fraction(high)))}"
+        return True
+    entry = 2 * rng.randrange(int(count))
+    value = Fraction(rest[entry + 1])
+    rest[entry + 1] = str(value + Fraction(1, 2) if rest[entry] in integers else -1 - value)
+    proof[at] = " ".join([name, count, *rest])
+    return True
+
+
+def _change_multiplier(program: list[str], proof: list[str], rng: random.Random) -> bool:
+    """Another multiplier in a step."""
+    steps = [at for at, line in enumerate(proof) if "{ lin " in line and "{ lin 0" not in line]
+    at = rng.choice(steps)
+    head, reason = proof[at].split("{ lin ")
+    words = reason.split()
+    entry = 2 + 2 * rng.randrange(int(words[0]))
+    old = Fraction(words[entry])
+    words[entry] = str(rng.choice([-old, old * 2, old + Fraction(1, 10**9), Fraction(0)]))
+    proof[at] = f"{head}{{ lin {' '.join(words)}"
+    return True
+
+
+def _move_split(program: list[str], proof: list[str], rng: random.Random) -> bool:
+    """An assumption that leaves a gap between the sides of a split, or a step that forgets to join them."""
+    steps = [at for at, line in enumerate(proof) if "{ asm }" in line or "{ uns " in line]
+    if not steps:
+        return False
+    at = rng.choice(steps)
+    words = proof[at].split()
+    if "asm" in words:
+        words[2] = str(int(words[2]) + (1 if words[1] == "G" else -1))
+    else:
+        first = words.index("uns") + 1
+        words[first + 1] = words[first + 3]
+    proof[at] = " ".join(words)
+    return True
+
+
+def _change_row(program: list[str], proof: list[str], rng: random.Random) -> bool:
+    """Another number in a constraint that the proof says is the program's."""
+    first, last = _line(proof, "CON") + 1, _line(proof, "RTP")
+    at = rng.randrange(first, last)
+    words = proof[at].split()
+    entry = rng.choice([2, *range(5, len(words), 2)])
+    words[entry] = str(Fraction(words[entry]) + rng.choice([-1, 1]) * Fraction(1, rng.choice([1, 10**6])))
+    proof[at] = " ".join(words)
+    return True
+
+
+def _change_program(program: list[str], proof: list[str], rng: random.Random) -> bool:
+    """Another number in the .mps file, as where it is of another instance."""
+    lines = [at for at, line in enumerate(program) if line[:1] == " " and line.split()[-1][-1].isdigit() and
+             at > program.index("COLUMNS") and "MARKER" not in line]  # fmt: skip
+    at = rng.choice(lines)
+    words = program[at].split()
+    words[-1] = repr(float(words[-1]) + rng.choice([-1.0, 0.5]))
+    program[at] = " " + " ".join(words)
+    return True
+
+
+def _line(lines: list[str], word: str) -> int:
+    """The line that begins with a word."""
+    return next(at for at, line in enumerate(lines) if line.startswith(word + " "))
+
+
+def accepted(folder: Path, files: Mutant) -> bool:
+    """Whether our checker accepts a mutant, which is written to a folder."""
+    _, program, proof = files
+    (folder / PROGRAM).write_text("\n".join(program) + "\n", encoding="utf-8")
+    (folder / PROOF).write_text("\n".join(proof) + "\n", encoding="utf-8")
+    try:
+        check_folder(folder)
+    except Refused:
+        return False
+    return True
+
+
+def lines_of(folder: Path) -> tuple[list[str], list[str]]:
+    """Lines of both files of a proof."""
+    program, proof = ((folder / name).read_text(encoding="utf-8").splitlines() for name in (PROGRAM, PROOF))
+    return program, proof
+
+
+def main() -> Iterator[str]:
+    """The counts, a line for each kind of change."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--viprchk", type=Path, help="the reference checker of the VIPR project")
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    drawn, wrong = Counter[str](), Counter[str]()
+    asked, believed = Counter[str](), Counter[str]()
+    with tempfile.TemporaryDirectory() as scratch:
+        proofs = []
+        for number, path in enumerate(small_instances()):
+            folder = Path(scratch) / str(number)
+            prove(path, folder)
+            check_folder(folder)
+            proofs.append(lines_of(folder))
+        for case in range(options.cases):
+            files = mutant(*proofs[case % len(proofs)], rng)
+            name, folder = files[0], Path(scratch) / "0"
+            drawn[name] += 1
+            wrong[name] += accepted(folder, files)
+            if options.viprchk and name != "program":
+                asked[name] += 1
+                ended = subprocess.run([options.viprchk, folder / PROOF], capture_output=True, check=False)
+                believed[name] += ended.returncode == 0
+    for name, count in drawn.items():
+        yield f"{name}: {wrong[name]} of {count} accepted; by viprchk {believed[name]} of {asked[name]}"
+
+
+if __name__ == "__main__":
+    for line in main():
+        print(line)
+    sys.exit(0)

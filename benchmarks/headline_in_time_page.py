@@ -61,6 +61,8 @@ TABLES: Mapping[str, Sequence[str]] = {
     "binding": ("after", "early-share", "early-stale", "early-free", "load-70", "load-70-early"),
     "time": ("after", "instant", "frozen-7", "frozen-30", "copy-on-submission", "no-plan", "regional"),
 }
+ROOM = {"room": "headline-in-time-room.jsonl", "room-large": "headline-in-time-room-large.jsonl"}
+"""Table → file of the runs with room for gangs, and of those that they are compared with."""
 OTHERS = (
     *("storage-110", "storage-150", "storage-200", "storage-250", "two-copies", "no-preemption"),
     *("short", "short-early", "long", "long-early", "first-time-0", "first-time-95", "foresight", "error-150"),
@@ -142,9 +144,13 @@ def table(runs: Runs, names: Sequence[str], columns: Sequence[Column] = COLUMNS)
     return "\n".join(lines)
 
 
-def written(page: str, runs: Runs) -> str:
-    """The page with its tables, each between ``<!-- table: NAME -->`` and ``<!-- end -->``."""
+def written(page: str, runs: Runs, data: Path) -> str:
+    """The page with its tables, each between ``<!-- table: NAME -->`` and ``<!-- end -->``; ``data`` is the folder of
+    the runs with room for gangs.
+    """
     tables = {name: partial(table, runs, names) for name, names in TABLES.items()}
+    for name, file in ROOM.items():
+        tables[name] = partial(table, runs_of(data / file), tuple(VARIANTS))
     return with_tables(page, {**tables, "others": partial(table, runs, OTHERS, COLUMNS[:2])})
 
 
@@ -211,7 +217,7 @@ def draw_questions(runs: Runs, picture: Path) -> None:
 def main() -> None:
     results, docs = results_and_docs(__doc__)
     runs, page = runs_of(results), docs / PAGE
-    page.write_text(written(page.read_text(), runs))
+    page.write_text(written(page.read_text(), runs, results.parent))
     draw_variants(runs, docs / "images" / "headline-in-time.svg")
     draw_questions(runs, docs / "images" / "headline-in-time-questions.svg")
 

@@ -31,7 +31,7 @@ BUDGET = {
     "planner/io": 3531,
     "planner/proof": 652,
     "planner/report": 2344,
-    "planner/solving": 2443,
+    "planner/solving": 2446,
     "problems/backends": 1852,
     "problems/data_placement": 14160,
     "problems/job_placement": 12197,

@@ -194,6 +194,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "risk": (mast_opt.risk, {"problem": problem(), "plan": plan}),
         "read_trace": (mast_opt.read_trace, {"path": SMALL_TRACE}),
         "simulate": (mast_opt.simulate, {"trace": SMALL_TRACE, "policy": "fifo"}),
+        "resolve": (mast_opt.resolve, {"problem": problem(), "previous": solution(), "gap": 0.9, **work}),
         "solve": (mast_opt.solve, {"problem": problem(), "gap": 0.9, **work}),
         "solvers": (mast_opt.solvers, {"kind": "data-placement"}),
         "to_tables": (mast_opt.to_tables, {"given": problem(), "plan": plan}),
@@ -245,7 +246,7 @@ PLAIN = {
 }
 PLAIN |= {"Goals", "PurchasesInTime", "Reading", "SolverInfo", "SolveLimits", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
-PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation", "Figure", "JointPeriods", "CrossCheck"}
+PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation", "Figure", "JointPeriods", "CrossCheck", "Reuse"}
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
 CONSTRUCTORS |= {"ResourceAllocation"}
@@ -279,9 +280,9 @@ NAMES = [
         "generate",
     ),
     *("export", "formulate", "from_tables", "plan_from_tables", "solvers", "to_tables", "validate", "write_program"),
-    *("marginal_values", "pareto", "read", "read_plan", "read_scenarios", "risk", "solve", "steps", "verify"),
+    *("marginal_values", "pareto", "read", "read_plan", "read_scenarios", "resolve", "risk", "solve", "steps"),
     *("read_trace", "simulate", "plot_frontier", "plot_plan", "plot_run", "plot_search"),
-    *("warm_up", "whatif", "write", "write_plan", "write_report", "write_template", "write_workbook"),
+    *("verify", "warm_up", "whatif", "write", "write_plan", "write_report", "write_template", "write_workbook"),
     *(f"Fleet.{method}" for method in FLEETS),
 ]
 
@@ -309,10 +310,12 @@ def wrongs(name: str, function: Any, given: dict[str, Any]) -> Iterator[tuple[st
 
 
 def harmless(parameter: str, what: str) -> bool:
-    """Not tried: it works and writes into the working directory, or is a function whose own failure ends the call."""
-    if parameter == "on_event":
+    """Not tried: it works and writes into the working directory, is a function whose own failure ends the call, or is
+    handed to ``solve`` as it is.
+    """
+    if parameter in ("on_event", "on_outcome"):
         return what == "a class"
-    return parameter in ("path", "picture") and what in ("a text", "an empty text")
+    return parameter == "asked" or (parameter in ("path", "picture") and what in ("a text", "an empty text"))
 
 
 @pytest.mark.parametrize(
@@ -449,6 +452,7 @@ def test_every_function_that_takes_limits_takes_those_of_their_class() -> None:
     }
     assert taken.pop("solve") == set(SolveControl.__annotations__)
     assert taken.pop("solve_goals") == set(SolveControl.__annotations__)
+    assert taken.pop("resolve") == {"time_limit_s", "gap", "iterations"}
     assert taken.pop("explain") == set(TimeLimits.__annotations__)
     assert len(taken) == 7
     assert all(names == set(SolveLimits.__annotations__) for names in taken.values())

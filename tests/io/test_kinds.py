@@ -55,7 +55,7 @@ def test_a_data_placement_plan_survives(tmp_path: Path) -> None:
     )
     write_plan(problem, plan, {"status": "FEASIBLE", "objective": 1.5}, tmp_path / "plan")
     files = sorted(path.name for path in (tmp_path / "plan").iterdir())
-    assert files == ["copies.csv", "placements.csv", "plan.toml", "remote_reads.csv", "runs.csv"]
+    assert files == ["copies.csv", "digests.npz", "placements.csv", "plan.toml", "remote_reads.csv", "runs.csv"]
     again = read_plan(problem, tmp_path / "plan")
     for item in fields(Plan):
         np.testing.assert_array_equal(getattr(again, item.name), getattr(plan, item.name), item.name)

@@ -14,7 +14,7 @@ from typing import Any, Generic
 
 from numpy.typing import NDArray
 
-from mast_opt.core.arguments import refuse
+from mast_opt.core.arguments import a_text, a_whole, checked, optional, refuse
 from mast_opt.core.errors import PlanError, UsageError
 from mast_opt.core.solve_result import Limit, SolveParams, Status, relative_gap
 from mast_opt.core.wording import percent
@@ -32,6 +32,8 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, kind_of
 from mast_opt.problems.search.interface import Carried
 
+GAP = SolveParams().gap
+"""Gap that is asked for by default."""
 MOST_CHANGED = 0.5
 """Largest share of a table's rows that may have changed."""
 GAP_GROWTH, GAP_SLACK = 2.0, 0.02
@@ -53,12 +55,14 @@ class Earlier(Generic[PlanT]):
     """Gap of the last solve from scratch before it, or its own."""
 
 
+@checked(solver=optional(a_text), again=optional(a_whole(1)))
 def resolve(
     problem: Problem[PlanT],
     previous: Solution[PlanT] | str | PathLike[str],
     solver: SolverName | None = None,
     *,
     time_limit_s: float | None = None,
+    gap: float = GAP,
     iterations: int | None = None,
     again: int | None = None,
     **asked: Any,  # noqa: ANN401 - the other arguments of ``solve``
@@ -79,6 +83,7 @@ def resolve(
         solver: as for ``solve``; the earlier one unless given, or the heuristic where that was ``auto``.
         time_limit_s: of the whole call. Without it and ``iterations`` a heuristic takes the few rounds that a small
             change needs.
+        gap: as for ``solve``.
         iterations: of the heuristic.
         again: its iterations unless it has to begin from scratch.
         asked: other arguments of ``solve`` but ``start`` and ``near``.
@@ -102,7 +107,7 @@ def resolve(
     cold, found = _too_different(earlier, match, differing, how), None
     if not cold:
         carried = _carried(problem, earlier, match, how)
-        rounds, within = iterations if again is None else again, asked.get("gap", SolveParams().gap)
+        rounds, within = iterations if again is None else again, gap
         if how is not None and rounds is None and time_limit_s is None:
             rounds, within = how.rounds, max(within, earlier.gap or 0.0)
         near = (
@@ -110,7 +115,7 @@ def resolve(
         )
         begin = {**asked, "start": earlier.plan, "near": near, "carried": carried, "gap": within}
         found = solve(problem, chosen, iterations=rounds, time_limit_s=time_limit_s, **begin)
-        asked_gap = max(asked.get("gap", SolveParams().gap), SLACK)
+        asked_gap = max(gap, SLACK)
         if within > asked_gap and found.status is Status.OPTIMAL and (found.gap or 0.0) > asked_gap:
             found = replace(found, status=Status.FEASIBLE, limit=Limit.ITERATIONS)
         clock.spent_s[COMPILE] += found.runtime_s[COMPILE]
@@ -119,7 +124,7 @@ def resolve(
         cancel = asked.get("cancel")
         if not cold or clock.remaining_s <= 0 or (cancel is not None and cancel.is_set()):
             return replace(found, reuse=reuse, unmatched=earlier.unmatched)
-    fresh = solve(problem, chosen, iterations=iterations, time_limit_s=clock.budget_s(), **asked)
+    fresh = solve(problem, chosen, iterations=iterations, time_limit_s=clock.budget_s(), gap=gap, **asked)
     if found is not None:
         fresh = _better(fresh, found)
     return replace(fresh, reuse=Reuse(False, False, changed, cold, fresh.gap), unmatched=())

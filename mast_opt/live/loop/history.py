@@ -95,7 +95,7 @@ _Series: TypeAlias = list[tuple[int, int]]
 
 def history(log: Iterable[ev.Stored]) -> History:
     """Compute the history (time series) of a log of events."""
-    builder = _Builder()
+    builder = HistoryBuilder()
     for stored in log:
         builder.take(stored.at_ms, stored.event)
     return builder.history()
@@ -128,7 +128,9 @@ class _Job:
 
 
 @dataclass
-class _Builder:
+class HistoryBuilder:
+    """Fold of a log from which its history is computed."""
+
     first_ms: int | None = None
     last_ms: int = 0
     jobs: dict[str, _Job] = field(default_factory=dict)
@@ -309,6 +311,18 @@ class _Builder:
                 thousandths = round(ratio * WHOLE)
                 self.series["planned_ratio", tier].append((at, thousandths - self.last_ratio.get(tier, 0)))
                 self.last_ratio[tier] = thousandths
+
+    def take_usage(self) -> dict[tuple[str, str], Steps]:
+        """``History.usage`` since the last call. Forgets all other series, and jobs that have ended."""
+        found = {key: _steps(changes) for (of, key), changes in sorted(self.series.items()) if of == "usage"}
+        self.series.clear()
+        for key, steps in found.items():
+            if key[1] != "lost" and steps.amount[-1]:
+                self.series["usage", key].append((self.last_ms, int(steps.amount[-1])))
+        self.waits.clear()
+        self.stops.clear()
+        self.jobs = {name: job for name, job in self.jobs.items() if job.waiting_since is not None or job.holds}
+        return found
 
     def history(self) -> History:
         """History of all events until now."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mast_opt.live.loop.history import History
+from mast_opt.live.loop.history import History, Steps
 from mast_opt.live.reports.charts import DAY_MS, HOUR_MS
 from mast_opt.planner.io.atomic import check_free, new_file
 from mast_opt.problems.job_placement.units import WHOLE
@@ -37,6 +37,12 @@ class Usage:
     """Price of what was held; None where a GPU type of it has no price."""
 
 
+HEADS = tuple(
+    field.name if field.name in ("month", "tenant", "cost") else f"{field.name}_gpu_h" for field in fields(Usage)
+)
+"""Names of the columns in files and answers."""
+
+
 def months(first_ms: int, last_ms: int) -> tuple[list[int], list[str]]:
     """Bounds of the months of usage of a log, one more than there are months, and their names."""
     if first_ms < CLOCK_MS:
@@ -55,31 +61,53 @@ def usage_of(found: History, prices: Mapping[str, float] | None = None) -> tuple
     Args:
         prices: GPU type → price of a GPU-hour.
     """
-    bounds, names = months(found.first_ms, found.last_ms)
-    ends = np.array(bounds).clip(found.first_ms, found.last_ms)
-    per_hour = HOUR_MS * WHOLE
-    rows: dict[tuple[str, str], dict[str, float]] = {}
-    for (tenant, what), steps in found.usage.items():
-        amounts = np.diff(steps.at(ends)) if what == "lost" else steps.means(ends) * np.diff(ends)
-        for month, amount in zip(names, amounts.tolist(), strict=True):
-            rows.setdefault((month, tenant), {})[what] = amount / per_hour
-    table = []
-    for (month, tenant), of in sorted(rows.items(), key=lambda row: (names.index(row[0][0]), row[0][1])):
-        held = {what.removeprefix("held "): hours for what, hours in of.items() if what.startswith("held ") and hours}
-        known = prices is not None and prices.keys() >= held.keys()
-        cost = sum(hours * prices[kind] for kind, hours in held.items()) if prices is not None and known else None
-        asked, idle, lost = (of.get(what, 0.0) for what in ("asked", "idle", "lost"))
-        if asked or held or lost:
-            table.append(Usage(month, tenant, asked, sum(held.values()), idle, lost, cost))
-    return tuple(table)
+    sums = UsageSums()
+    sums.add(found.usage, found.first_ms, found.last_ms)
+    return sums.table(prices)
+
+
+class UsageSums:
+    """GPU-hours of each tenant in each month, added up over parts of a log, one after the other."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, dict[str, float]]] = {}
+        """Month → tenant → what it is (as in ``History.usage``) → GPU-hours."""
+
+    def add(self, usage: Mapping[tuple[str, str], Steps], first_ms: int, last_ms: int) -> None:
+        """Add ``History.usage`` of the part of a log between two times."""
+        bounds, names = months(first_ms, last_ms)
+        ends = np.array(bounds).clip(first_ms, last_ms)
+        for (tenant, what), steps in usage.items():
+            lost = what == "lost"
+            amounts = np.diff(steps.at(ends[1:]), prepend=0) if lost else steps.means(ends) * np.diff(ends)
+            for month, amount in zip(names, amounts.tolist(), strict=True):
+                of = self._rows.setdefault(month, {}).setdefault(tenant, {})
+                of[what] = of.get(what, 0.0) + amount / (HOUR_MS * WHOLE)
+
+    def table(self, prices: Mapping[str, float] | None = None) -> tuple[Usage, ...]:
+        """Rows by month, and by tenant in each.
+
+        Args:
+            prices: GPU type → price of a GPU-hour.
+        """
+        rows = ((month, *row) for month, tenants in self._rows.items() for row in sorted(tenants.items()))
+        found = (_row(month, tenant, of, prices) for month, tenant, of in rows)
+        return tuple(row for row in found if row.asked or row.held or row.lost)
+
+
+def _row(month: str, tenant: str, of: Mapping[str, float], prices: Mapping[str, float] | None) -> Usage:
+    """Usage of a tenant in a month from what was added up."""
+    held = {what.removeprefix("held "): hours for what, hours in of.items() if what.startswith("held ") and hours}
+    known = prices is not None and prices.keys() >= held.keys()
+    cost = sum(hours * prices[kind] for kind, hours in held.items()) if prices is not None and known else None
+    asked, idle, lost = (of.get(what, 0.0) for what in ("asked", "idle", "lost"))
+    return Usage(month, tenant, asked, sum(held.values()), idle, lost, cost)
 
 
 def write_usage(rows: Iterable[Usage], path: Path, *, force: bool = False) -> None:
     """Write usage as a CSV file. Raises InputError for a file that is there already or cannot be written."""
     check_free(path, force=force)
-    heads = [field.name for field in fields(Usage)]
-    heads[2:6] = [f"{name}_gpu_h" for name in heads[2:6]]
     with new_file(path.absolute()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(heads)
+        table.writerow(HEADS)
         table.writerows(["" if cell is None else cell for cell in astuple(row)] for row in rows)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mast_opt.live.service.handlers import Endpoint
-from mast_opt.live.service.requests import MOST_LIMIT, PATTERN
+from mast_opt.live.service.requests import MOST_LIMIT, MOST_NUMBER, PATTERN
 from mast_opt.live.service.routes import Api
 from mast_opt.live.service.solve_routes import SolveApi
 
@@ -27,7 +27,8 @@ _QUERY: Mapping[str, dict[str, Any]] = {
     "state": {"type": "string"},
     "job": _NAME,
     "order": {"enum": ["submission", "place"]},
-    "event": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+    "event": {"type": "integer", "minimum": 0, "maximum": MOST_NUMBER},
+    "prices": {"type": "string", "description": "TYPE:PRICE,…, prices of a GPU-hour by GPU type"},
     "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LIMIT},
 }
 """Schemas of the parameters of a query, by name."""

@@ -23,6 +23,8 @@ MOST_BYTES = 8 * 2**20
 MOST_JOBS = 10_000
 MOST_LIMIT = 1000
 """Jobs or events of one answer."""
+MOST_NUMBER = 10**18 - 1
+"""Largest whole number in a query."""
 MOST_LISTED = 20
 """Faults that are listed."""
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:/@-]{0,251}[A-Za-z0-9])?")
@@ -30,6 +32,7 @@ NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:/@-]{0,251}[A-Za-z0-9])?")
 TIERS = range(10)
 """Tiers that a live loop has; 0 is the most important."""
 
+_PRICE = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 _END = r"$(?!\n)"
 """The end of a text, also where a pattern takes the end of its last line for one."""
 _CARRIED = r"(?!.*/\.{0,2}(?:/|$))(?!.*/explain$)"
@@ -278,3 +281,14 @@ def name_in(path: Mapping[str, Any], what: str) -> str:
     if not NAME.fullmatch(name):
         raise Problem(422, "fault", f"{what} is {name[:60]!r}; expected letters, digits and . _ : / @ - between them")
     return name
+
+
+def prices_in(text: str) -> dict[str, float]:
+    """Prices of a GPU-hour by GPU type, from ``TYPE:PRICE,…``. Raises Problem."""
+    found = dict[str, float]()
+    for part in text.split(","):
+        name, _, number = part.rpartition(":")
+        if not name or name in found or not _PRICE.fullmatch(number):
+            raise Problem(422, "fault", f"prices is {text[:60]!r}; expected TYPE:PRICE,…, with each type once")
+        found[name] = float(number)
+    return found

@@ -18,17 +18,25 @@ from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.live.loop.jobs import JobRecord, job_of
 from mast_opt.live.loop.state import State
 from mast_opt.live.service import requests, views
+from mast_opt.live.service.access import Access
 from mast_opt.live.service.fleet_requests import dataset_events, drain_events, jobs_on, server_event
 from mast_opt.live.service.handlers import Endpoint, Handlers, json_of, number_of
+from mast_opt.live.service.live import Live
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.start_times import fits_by_ms, sooner
-from mast_opt.live.service.streams import ALIVE, last_seen, message
+from mast_opt.live.service.streams import ALIVE, Streams, last_seen, message
 from mast_opt.live.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
+from mast_opt.live.service.usage_so_far import UsageSoFar
 from mast_opt.live.service.why import Why, places, waiting_longest
+from mast_opt.live.store.sql_store import SqlStore
 
 
 class Api(Handlers):
     """The handlers of jobs, fleet and log."""
+
+    def __init__(self, live: Live, store: SqlStore, access: Access, streams: Streams) -> None:
+        super().__init__(live, store, access, streams)
+        self.usage = UsageSoFar(store)
 
     # --- jobs ---
 
@@ -273,6 +281,31 @@ class Api(Handlers):
         self.who(asked, "read")
         with self.live.state() as state:
             return json_of({"at_ms": state.now_ms, "quotas": views.quota_objects(state.fleet)})
+
+    @Endpoint(
+        "GET",
+        "/v1/usage",
+        "GPU-hours asked, held, idle and lost by tenant and month, and what they cost",
+        query={"month": "state", "tenant": "state", "prices": "prices", "skip": "event", "limit": "limit"},
+    )
+    def used(self, asked: Asked) -> Response:
+        """Usage by tenant and month; a client of one tenant that does not operate sees that of its own."""
+        who = self.who(asked, "read")
+        query = asked.query_params
+        limit = number_of(asked, "limit", 100, 1, requests.MOST_LIMIT)
+        skip = number_of(asked, "skip", 0, 0, requests.MOST_NUMBER)
+        prices = None if (text := query.get("prices")) is None else requests.prices_in(text)
+        rows, covers = self.usage.read(prices)
+        own = who.tenant if who.tenant and "operate" not in who.scopes else None
+        wanted = [
+            row
+            for row in rows
+            if row.month == query.get("month", row.month)
+            and row.tenant == query.get("tenant", row.tenant)
+            and own in (None, row.tenant)
+        ]
+        listed = [views.usage_object(row) for row in wanted[skip : skip + limit]]
+        return json_of({**covers, "matching": len(wanted), "usage": listed})
 
     @Endpoint("PUT", "/v1/regions/{region:path}", "What a region can store", requests.RegionRequest, key=True)
     async def region(self, asked: Asked) -> Response:

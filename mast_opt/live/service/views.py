@@ -1,6 +1,7 @@
 """JSON views of a state, a log and a fleet."""
 
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Any
 
 from mast_opt.live.loop.event_log import fields_of
@@ -8,6 +9,7 @@ from mast_opt.live.loop.events import Cancelled, Failed, Finished, Refused, Stor
 from mast_opt.live.loop.job_states import WAITING
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
+from mast_opt.live.reports.usage import HEADS, Usage
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job
@@ -105,6 +107,11 @@ def quota_objects(fleet: Fleet) -> list[dict[str, Any]]:
         }
         for name, kind, quota, parent in fleet.quotas.rows()
     ]
+
+
+def usage_object(row: Usage) -> dict[str, Any]:
+    """JSON of the usage of a tenant in a month."""
+    return dict(zip(HEADS, astuple(row), strict=True))
 
 
 def overview_object(state: State) -> dict[str, Any]:

@@ -182,8 +182,11 @@ def test_a_tree_of_quotas(client: TestClient) -> None:
         {"tenant": "team", "gpu_type": "A100", "gpus": 4, "borrowing_limit": 2, "lending_limit": 1, "parent": "lab"}
         | {"used": 0, "left": 6},
     ]
-    assert 'mast_opt_quota_gpus{gpu_type="A100",tenant="team"} 4.0' in client.get("/metrics").text
-    assert 'mast_opt_quota_gpus_used{gpu_type="A100",tenant="team"} 0.0' in client.get("/metrics").text
+    metrics = client.get("/metrics").text
+    for name, gpus in (("gpus", 4), ("gpus_used", 0), ("borrowing_limit_gpus", 2), ("lending_limit_gpus", 1)):
+        assert f'mast_opt_quota_{name}{{gpu_type="A100",parent="lab",tenant="team"}} {gpus}.0' in metrics
+    assert 'mast_opt_quota_gpus_left{gpu_type="A100",parent="lab",tenant="team"}' in metrics
+    assert 'mast_opt_quota_lending_limit_gpus{gpu_type="",parent="",tenant="lab"}' not in metrics
     put(client, "quotas/team", gpus=None, gpu_type="A100")
     put(client, "quotas/lab", gpus=None)
     assert client.get("/v1/quotas").json()["quotas"] == []

@@ -1,8 +1,9 @@
 """The service: routes, the page, probes, metrics, and errors as problems."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
@@ -39,6 +40,14 @@ STARTS = {
     "too_long_h_p50": "Hours by which the wait had been foretold too long, median",
     "too_long_h_p90": "Hours by which the wait had been foretold too long, P90",
 }
+QUOTAS = {
+    "gpus": ("mast_opt_quota_gpus", "GPUs of a quota"),
+    "used": ("mast_opt_quota_gpus_used", "GPUs that count against a quota"),
+    "left": ("mast_opt_quota_gpus_left", "GPUs that may still be used, borrowed ones included"),
+    "borrowing_limit": ("mast_opt_quota_borrowing_limit_gpus", "GPUs that may be borrowed"),
+    "lending_limit": ("mast_opt_quota_lending_limit_gpus", "GPUs that may be lent"),
+}
+"""Field of a quota's object → name and meaning of its gauge."""
 _STEPS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 
 
@@ -88,7 +97,6 @@ class Figures:
         for region, mgpu in supplied.items():
             supply.add_metric([region], mgpu / WHOLE)
             used.add_metric([region], taken.get(region, 0) / WHOLE)
-        labels = ["tenant", "gpu_type"]
         waits = GaugeMetricFamily(
             "mast_opt_longest_wait_seconds",
             "Longest wait of jobs of up to so many GPUs",
@@ -96,14 +104,9 @@ class Figures:
         )
         for size, wait_ms in longest_ms.items():
             waits.add_metric([str(size)], wait_ms / 1000)
-        limits = GaugeMetricFamily("mast_opt_quota_gpus", "GPUs of a quota", labels=labels)
-        counted = GaugeMetricFamily("mast_opt_quota_gpus_used", "GPUs that count against a quota", labels=labels)
-        for one in quotas:
-            limits.add_metric([one["tenant"], one["gpu_type"]], one["gpus"])
-            counted.add_metric([one["tenant"], one["gpu_type"]], one["used"])
         turns = sorted(self._live.turn_s)
         yield from _starts(self._live.starts.errors.figures())
-        yield from (jobs, supply, used, limits, counted, waits)
+        yield from (jobs, supply, used, waits, *_quotas(quotas))
         yield GaugeMetricFamily("mast_opt_events", "Number of the last event", seq)
         yield GaugeMetricFamily("mast_opt_epoch", "Epoch of this leader", self._live.epoch)
         yield GaugeMetricFamily("mast_opt_ready", "Whether requests are taken in", float(not self._live.problem))
@@ -115,6 +118,16 @@ class Figures:
     def text(self) -> bytes:
         """All metrics of the service, as Prometheus reads them."""
         return generate_latest(self._registry)
+
+
+def _quotas(quotas: Iterable[Mapping[str, Any]]) -> Iterator[GaugeMetricFamily]:
+    """Gauges of the tree of quotas; a limit that there is not has no sample."""
+    for field, (name, words) in QUOTAS.items():
+        gauge = GaugeMetricFamily(name, words, labels=["tenant", "gpu_type", "parent"])
+        for one in quotas:
+            if one[field] is not None:
+                gauge.add_metric([one["tenant"], one["gpu_type"], one["parent"]], one[field])
+        yield gauge
 
 
 def _starts(errors: Mapping[str, Mapping[str, float]]) -> Iterator[GaugeMetricFamily]:

@@ -275,6 +275,15 @@ def test_a_job_of_a_low_tier_is_not_passed_for_ever(seed: int) -> None:
     assert starts(rows)[name] > 30_000
 
 
+def test_refused_jobs_try_again_by_their_limits() -> None:
+    """Twelve small jobs share two servers once the gangs have ended, those with short limits first."""
+    limits = [100 - 10 * (at % 5) for at in range(12)]
+    little = [small(2 + at, mgpu=1000 * (1 + at % 4), duration_ms=50, limit_ms=ms) for at, ms in enumerate(limits)]
+    found = starts([small(0, tasks=2), small(1, tasks=2), *little], backfill="shortest-limit")
+    assert {found[f"j{2 + at}"] for at, ms in enumerate(limits) if ms == 60} == {200}
+    assert max(found.values()) == 400
+
+
 def test_promoted_work_takes_no_promise() -> None:
     """The tier-1 gang has a promise when the tier-2 gang is promoted beyond it; who is more important of itself has
     to keep neither, and then the older gang goes first."""

@@ -40,9 +40,7 @@ def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:
             with run.shown(f"compiling for {name}, once"):
                 _warm_up(name, compiled.add, interrupt.cancel)
             seconds[name] = time.perf_counter() - began
-    run.record["warm_up"] = [
-        {"kind": name, "compiled": name in compiled, "seconds": round(seconds[name], 3)} for name in names
-    ]
+    run.record["warm_up"] = [{"kind": name, "compiled": name in compiled, "seconds": seconds[name]} for name in names]
 
     def show(out: Console) -> None:
         for name in names:

@@ -47,7 +47,7 @@ class Run:
         self.record: Record = blank()
         """Record that ``--json`` prints; a command fills it in as it learns more."""
         self._compiled_s = 0.0
-        self._told = ExitStack()
+        self._hearing = ExitStack()
 
     @property
     def elapsed_s(self) -> float:
@@ -88,7 +88,7 @@ class Run:
         """Say from now on, on stderr, when kernels are compiled, whoever asks for it, and how long that took."""
         from mast_opt.planner.solving.kernel_compilation import compilation_heard
 
-        def told(kind: str, seconds: float | None) -> None:
+        def report(kind: str, seconds: float | None) -> None:
             if seconds is None:
                 self.say(
                     f"compiling for {kind}, once for this installation: usually about a minute, beyond any time limit"
@@ -97,8 +97,8 @@ class Run:
                 self._compiled_s += seconds
                 self.say(f"compiled in {seconds:.0f} s")
 
-        self._told.close()
-        self._told.enter_context(compilation_heard(told))
+        self._hearing.close()
+        self._hearing.enter_context(compilation_heard(report))
 
     def compile(self, problem: Problem[Any], solver: str, cancel: threading.Event) -> None:
         """Compile what a solver needs for a problem, or load it, before any time limit begins.
@@ -116,7 +116,7 @@ class Run:
 
     def close(self) -> None:
         """Hear no compiler any more."""
-        self._told.close()
+        self._hearing.close()
 
     @cached_property
     def out(self) -> Console:

@@ -175,4 +175,9 @@ def test_the_first_changes_are_a_plan(call: Call, tmp_path: Path) -> None:
     made = call(*shared, "--first", len(worth), "--plan-out", tmp_path / "made", "--json")
     assert made.code in (0, 3, 4)
     assert call("verify", tmp_path / "company", tmp_path / "made").code == 0
+    few = call(*shared, "--first", 1, "--plan-out", tmp_path / "few", "--json")
+    assert len(worth) > 1
+    assert few.code in (0, 3, 4)
+    assert call("verify", tmp_path / "company", tmp_path / "few").code == 0
+    assert len(call("diff", tmp_path / "company", tmp_path / "few", "--json").record["worth"]) == 1
     assert "state how many" in call(*shared, "--plan-out", tmp_path / "other").err

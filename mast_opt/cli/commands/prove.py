@@ -15,7 +15,7 @@ from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.wording import counted
 from mast_opt.planner.io import read, read_plan_of
 from mast_opt.planner.proof.checker import Refused, check_folder
-from mast_opt.planner.proof.write_proof import PROGRAM, PROOF, Proven, write_proof
+from mast_opt.planner.proof.write_proof import PROGRAM, PROOF, Proven, check_new, write_proof
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.export_files import formulated
 
@@ -56,8 +56,7 @@ def command(
         return _checked(path, run)
     if plan is None or out is None:
         raise UsageError("expected an instance, a plan and --out FOLDER, or --check FOLDER")
-    if out.exists():
-        raise InputError(f"{out} exists; choose another name")
+    check_new(out)
     with run.phase("read", f"reading {path}"):
         reading = read_plan_of(read(path), plan)
         problem = reading.problem

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.errors import InputError
 from mast_opt.planner.io.atomic import new_folder
 from mast_opt.planner.proof.exact_program import Entries, ExactProgram, Side
 from mast_opt.planner.proof.split_tree import Node, proven, split_tree
@@ -59,7 +60,7 @@ def write_proof(
     wanted -= SLACK * max(Fraction(1), abs(wanted))
     root = split_tree(program, wanted, time_limit_s=time_limit_s, most_leaves=most_leaves)
     bound = proven(root)
-    with new_folder(folder, _refuse) as out:
+    with new_folder(folder, check_new) as out:
         write_mps(mip, out / PROGRAM)
         with (out / PROOF).open("w", encoding="utf-8") as file:
             for line in _proof(program, root, bound, objective, solution):
@@ -67,8 +68,10 @@ def write_proof(
     return Proven(bound, objective, sum(1 for _ in root.leaves()), time.perf_counter() - began)
 
 
-def _refuse(target: Path) -> None:
-    """Never called for a folder that does not exist."""
+def check_new(folder: Path) -> None:
+    """Raises InputError where the folder for a proof exists."""
+    if folder.exists():
+        raise InputError(f"{folder} exists; choose another name")
 
 
 class _Positions:

@@ -131,8 +131,8 @@ def test_10000_running_jobs_are_answered_well_within_skypilots_limit_of_30_s(tmp
     rows = "".join(f"running,aws/r-{n % 50},H100,8\n" for n in range(10_000))
     quota = "".join(f"quota,aws/r-{n},H100,2000\n" for n in range(50))
     folder = write(tmp_path, gpus=f"kind,infra,accelerator,gpus\n{quota}{rows}")
-    dear = Prices(lambda *_: 50.0, PRICES.egress)
+    expensive = Prices(lambda *_: 50.0, PRICES.egress)
     advise(task(), TABLES, PRICES)  # kernels compile
     began = time.process_time()
-    assert len(advise(task(), read_tables(folder), dear).choices) == 50
+    assert len(advise(task(), read_tables(folder), expensive).choices) == 50
     assert time.process_time() - began < 5

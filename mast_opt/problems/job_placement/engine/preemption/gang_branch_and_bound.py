@@ -19,6 +19,7 @@ from mast_opt.core.jit import compiled, kernel
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request, excess, tasks_on
 from mast_opt.problems.job_placement.engine.limits import SearchLimits
+from mast_opt.problems.job_placement.engine.preemption import candidates as cd
 from mast_opt.problems.job_placement.engine.preemption import eviction_frontier as ef
 from mast_opt.problems.job_placement.engine.state import LEVELS, NEVER, EngineState
 from mast_opt.problems.job_placement.units import CLUSTER, RACK, SERVER, Ints
@@ -68,7 +69,7 @@ def _count_candidates(
     """Fill ``start``; whether no server has more than may be considered."""
     every = True
     for i in range(len(start) - 1):
-        count, all_here = ef.list_candidates(state, first + i, threshold, mgpu, job, rows)
+        count, all_here = cd.list_candidates(state, first + i, threshold, mgpu, job, rows)
         every &= all_here
         start[i + 1] = start[i] + count
     return every
@@ -83,7 +84,7 @@ def _list_jobs(state: EngineState, threshold: int, job: Request, group: Group, h
         if group.start[i] == group.start[i + 1]:
             continue
         rows = group.row[group.start[i] : group.start[i + 1]]
-        ef.list_candidates(state, group.first + i, threshold, group.mgpu, job, rows)
+        cd.list_candidates(state, group.first + i, threshold, group.mgpu, job, rows)
         for at in range(group.start[i], group.start[i + 1]):
             running = state.row[col.L_JOB, group.row[at]]
             if state.job[col.J_MARK, running] < 0:
@@ -167,7 +168,7 @@ def _price_tasks(
     rack = -1
     least = NEVER
     for s in range(first, last):
-        fit = ef.potential_on(state, s, threshold, mgpu, job, room)
+        fit = cd.potential_on(state, s, threshold, mgpu, job, room)
         if fit == 0:
             continue
         least = min(least, state.reclaim[col.C_LEAST, threshold, s])
@@ -240,7 +241,7 @@ def cheapest_in_group(
     size, count, wide = len(group.start) - 1, len(group.job), job.tasks + 1
     best, found, nodes, proven, work = limit, 0, 1, False, 0
     if size * wide <= limits.cells:
-        most = ef.most_on_any(state, g, threshold, job) + 1
+        most = cd.most_on_any(state, g, threshold, job) + 1
         fronts = Frontiers(
             np.zeros(size, np.int64),
             np.zeros(size, np.int64),
@@ -276,8 +277,8 @@ def _list_helpful(state: EngineState, g: int, job: Request, threshold: int, jobs
     count = cost = 0
     mgpu = job.mgpu[state.group[col.G_TYPE, g]]
     for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
-        count, cost = ef.list_all(state, s, threshold, mgpu, job, jobs, count, cost)
-    ef.unmark(state, jobs, count)
+        count, cost = cd.list_all(state, s, threshold, mgpu, job, jobs, count, cost)
+    cd.unmark(state, jobs, count)
     return count, cost
 
 

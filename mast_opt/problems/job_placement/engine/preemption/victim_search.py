@@ -19,6 +19,7 @@ from mast_opt.core.jit import compiled, kernel
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request, groups_in_order
 from mast_opt.problems.job_placement.engine.limits import SearchLimits
+from mast_opt.problems.job_placement.engine.preemption import candidates as cd
 from mast_opt.problems.job_placement.engine.preemption import eviction_frontier as ef
 from mast_opt.problems.job_placement.engine.preemption.gang_branch_and_bound import bounds_of, cheapest_in_group
 from mast_opt.problems.job_placement.engine.state import LEVELS, NEVER, EngineState
@@ -58,7 +59,7 @@ def cheapest_server(
     if most > MANY_TASKS:
         most = MANY_TASKS
         for at in range(len(groups)):
-            most = max(most, ef.most_on_any(state, groups[at], threshold, job))
+            most = max(most, cd.most_on_any(state, groups[at], threshold, job))
     count = limits.candidates
     space = ServerWorkspace(
         ef.Candidates(np.empty(count, np.int64), np.empty(count, np.int64), np.zeros(count, np.int64)),
@@ -83,15 +84,15 @@ def _stop_all(
         g = groups[at]
         mgpu = job.mgpu[state.group[col.G_TYPE, g]]
         for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
-            if ef.potential_on(state, s, threshold, mgpu, job, room) == job.tasks:
-                count, cost = ef.list_all(state, s, threshold, mgpu, job, jobs, 0, 0)
-                ef.unmark(state, jobs, count)
+            if cd.potential_on(state, s, threshold, mgpu, job, room) == job.tasks:
+                count, cost = cd.list_all(state, s, threshold, mgpu, job, jobs, 0, 0)
+                cd.unmark(state, jobs, count)
                 if cost * LEVELS < answer[VALUE]:
                     answer[VALUE], answer[GROUP], best = cost * LEVELS, g, s
     if best >= 0:
         mgpu = job.mgpu[state.group[col.G_TYPE, answer[GROUP]]]
-        answer[FOUND], _ = ef.list_all(state, best, threshold, mgpu, job, jobs, 0, 0)
-        ef.unmark(state, jobs, answer[FOUND])
+        answer[FOUND], _ = cd.list_all(state, best, threshold, mgpu, job, jobs, 0, 0)
+        cd.unmark(state, jobs, answer[FOUND])
 
 
 @kernel
@@ -164,11 +165,11 @@ def _cheapest_on(
     """The value of the server's cheapest set, written into ``jobs`` of the workspace; NEVER if none is worth at most
     ``most``."""
     mgpu = job.mgpu[state.group[col.G_TYPE, g]]
-    if ef.potential_on(state, s, threshold, mgpu, job, space.space.room) < job.tasks:
+    if cd.potential_on(state, s, threshold, mgpu, job, space.space.room) < job.tasks:
         return NEVER
     answer[NODES] += 1
     rows, costs, status = space.candidates
-    count, every = ef.list_candidates(state, s, threshold, mgpu, job, rows)
+    count, every = cd.list_candidates(state, s, threshold, mgpu, job, rows)
     for i in range(count):
         costs[i] = state.job[col.J_COST, state.row[col.L_JOB, rows[i]]]
     candidates = ef.Candidates(rows[:count], costs[:count], status[:count])

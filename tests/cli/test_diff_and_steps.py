@@ -166,18 +166,60 @@ def test_every_kind_has_differences_and_steps(name: str) -> None:
             mast_opt.steps(problem, solution.plan)
 
 
-def test_the_first_changes_are_a_plan(call: Call, tmp_path: Path) -> None:
-    company = mast_opt.generate("data-placement", "organisation", seed=1, datasets=8, workloads=10, regions=3)
-    mast_opt.write(company, tmp_path / "company")
-    assert call("solve", tmp_path / "company", "--solver", "highs", "--out", tmp_path / "plan").code == 0
-    worth = call("diff", tmp_path / "company", tmp_path / "plan", "--json").record["worth"]
-    shared = ("steps", tmp_path / "company", tmp_path / "plan")
-    made = call(*shared, "--first", len(worth), "--plan-out", tmp_path / "made", "--json")
+@pytest.fixture(scope="module")
+def company(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A small company and a plan of it with several changes and steps."""
+    folder = tmp_path_factory.mktemp("company")
+    problem = mast_opt.generate("data-placement", "organisation", seed=1, datasets=8, workloads=10, regions=3)
+    solution = mast_opt.solve(problem, "highs", threads=1)
+    mast_opt.write(problem, folder / "company")
+    mast_opt.write_plan(problem, solution, folder / "plan")
+    return folder / "company", folder / "plan"
+
+
+def test_the_first_changes_are_a_plan(call: Call, company: tuple[Path, Path], tmp_path: Path) -> None:
+    worth = call("diff", *company, "--json").record["worth"]
+    made = call("steps", *company, "--changes", len(worth), "--plan-out", tmp_path / "made", "--json")
     assert made.code in (0, 3, 4)
-    assert call("verify", tmp_path / "company", tmp_path / "made").code == 0
-    few = call(*shared, "--first", 1, "--plan-out", tmp_path / "few", "--json")
+    assert call("verify", company[0], tmp_path / "made").code == 0
+    few = call("steps", *company, "--changes", 1, "--plan-out", tmp_path / "few", "--json")
     assert len(worth) > 1
     assert few.code in (0, 3, 4)
-    assert call("verify", tmp_path / "company", tmp_path / "few").code == 0
-    assert len(call("diff", tmp_path / "company", tmp_path / "few", "--json").record["worth"]) == 1
-    assert "state how many" in call(*shared, "--plan-out", tmp_path / "other").err
+    assert call("verify", company[0], tmp_path / "few").code == 0
+    assert len(call("diff", company[0], tmp_path / "few", "--json").record["worth"]) == 1
+    assert "state how many" in call("steps", *company, "--plan-out", tmp_path / "other").err
+    assert "state one" in call("steps", *company, "--first", 1, "--changes", 1).err
+
+
+def test_the_first_steps_are_the_rows_of_all_and_a_plan(call: Call, company: tuple[Path, Path], tmp_path: Path) -> None:
+    steps = call("steps", *company, "--json").record["steps"]
+    objectives = []
+    for count in range(len(steps) + 1):
+        ended = call("steps", *company, "--first", count, "--plan-out", tmp_path / f"{count}", "--json")
+        assert ended.code == 0
+        assert ended.record["steps"] == steps[:count]
+        verified = call("verify", company[0], tmp_path / f"{count}", "--json")
+        assert verified.code == 0
+        objectives.append(verified.record["objective"])
+    whole = call("verify", company[0], company[1], "--json").record["objective"]
+    assert objectives[-1] == pytest.approx(whole)
+    assert objectives[0] > objectives[-1]
+    assert len(set(objectives)) > 2
+    assert f"1 step of {len(steps)}" in call("steps", *company, "--first", 1).out
+
+
+def test_what_is_broken_today_is_mended_first(call: Call, tmp_path: Path) -> None:
+    tables = {
+        "current_runs.csv": "workload,region,gpu_type\nrank,west,A100\nspam,east,A100\n",
+        "residency.csv": "dataset,region\nlogs,west\n",
+        "gpu_supply.csv": "region,gpu_type,gpus\neast,A100,16\nwest,A100,16\n",
+    }
+    instance, plan = write_tables(tmp_path / "resident", tables), tmp_path / "plan"
+    assert call("solve", instance, "--out", plan).code == 0
+    ended = call("steps", instance, plan, "--first", 0)
+    assert ended.code == 2
+    assert "residency" in ended.err
+    assert "the first 1 keep every limit" in ended.err
+    ended = call("steps", instance, plan, "--first", 1, "--plan-out", tmp_path / "one", "--json")
+    assert [row["what"] for row in ended.record["steps"]] == ["spam"]
+    assert call("verify", instance, tmp_path / "one").code == 0

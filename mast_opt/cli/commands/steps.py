@@ -12,7 +12,7 @@ from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, at_least
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
-from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.analysis.migration_plan import first_steps, steps
 from mast_opt.planner.analysis.plan_diff import first_changes
 from mast_opt.planner.io import check_plan_target, read, write_plan
 from mast_opt.planner.solving import verify
@@ -25,13 +25,19 @@ def command(
     *,
     first: Annotated[
         int | None,
+        at_least(0, "Only the first so many steps, as they are listed without this option."),
+    ] = None,
+    changes: Annotated[
+        int | None,
         at_least(
             0,
-            "Only so many independent changes, as 'mast-opt diff' lists them: those that keep limits, then those "
-            "that buy most.",
+            "Only the steps for so many independent changes, as 'mast-opt diff' lists them: those that keep limits, "
+            "then those that buy most.",
         ),
     ] = None,
-    plan_out: Annotated[Path | None, Parameter(help="Write the plan with these changes to this folder.")] = None,
+    plan_out: Annotated[
+        Path | None, Parameter(help="Write the plan after these steps or changes to this folder.")
+    ] = None,
     out: TableOut = None,
     force: Force = False,
     full: Full = False,
@@ -48,11 +54,14 @@ def command(
         mast-opt steps my-instance my-plan
         mast-opt steps my-instance my-plan --out steps.csv
         mast-opt steps my-instance my-plan --first 10 --plan-out first-ten
+        mast-opt steps my-instance my-plan --changes 3
         mast-opt steps my-instance my-plan --json | jq .days
     """
     check_table_output(out, force)
-    if plan_out is not None and first is None:
-        raise UsageError("--plan-out writes the plan with the changes of --first; state how many")
+    if first is not None and changes is not None:
+        raise UsageError("--first counts steps, --changes counts changes; state one of them")
+    if plan_out is not None and first is None and changes is None:
+        raise UsageError("--plan-out writes the plan after the steps of --first or --changes; state how many")
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
@@ -60,9 +69,12 @@ def command(
         if plan_out is not None:
             check_plan_target(problem, plan_out)
     with run.phase("solve", "ordering the steps"):
-        if first is not None:
-            wanted = first_changes(problem, wanted, first)
-        order = steps(problem, wanted)
+        if changes is not None:
+            wanted = first_changes(problem, wanted, changes)
+        if first is None:
+            order = steps(problem, wanted)
+        else:
+            order, wanted = first_steps(problem, wanted, first)
         if plan_out is not None:
             fields = {"status": Status.FEASIBLE.value, "objective": verify(problem, wanted).objective}
             write_plan(problem, wanted, fields, plan_out)

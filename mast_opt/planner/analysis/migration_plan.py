@@ -1,9 +1,16 @@
 """Migration plans: the order in which a plan can be carried out, for every kind of problem that has one."""
 
+from dataclasses import replace
+
 from mast_opt.core.errors import UsageError
+from mast_opt.core.verdict import Verdict
+from mast_opt.core.wording import counted, listed, plain
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
+
+COPIES = ("copy", "upload")
+"""Actions of steps that may go on over several rows."""
 
 
 def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
@@ -26,4 +33,58 @@ def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
             f"the plan breaks {verdict.violations[0]}, so there is no way to it within the limits; "
             "'mast-opt verify' lists every violation"
         )
-    return kind.migration.steps(problem, plan)
+    order = kind.migration.steps(problem, plan)
+    now: PlanT | None = kind.analysis.current_plan(problem)
+    broken = () if now is None else kind.verification.verify(problem, now).violations
+    mending = {label for violation in broken for label in violation.index}
+    moves = sorted(order.moves, key=lambda move: (move.wave, move.what not in mending))
+    return replace(order, moves=tuple(moves))
+
+
+def first_steps(problem: Problem[PlanT], plan: PlanT, count: int) -> tuple[Order, PlanT]:
+    """The first steps to a plan, as ``steps`` lists them, and the plan that they lead to, which keeps every limit.
+
+    Where a limit is broken after the last of these steps, the plan is the one that fewer of them lead to. A note of
+    the order says so, and what the steps reach.
+
+    Args:
+        problem: the instance, which gives the present state.
+        plan: a plan of it without violations.
+        count: how many steps, at least 0.
+
+    Raises:
+        UsageError: as by ``steps``; the kind does not tell what some of the steps lead to; or a limit that is broken
+            today still is after these steps, and the message says how many mend it.
+    """
+    kind, order = kind_of(problem), steps(problem, plan)
+    partial, every = kind.migration.partial, len(order.moves)
+    if partial is None:
+        raise UsageError(f"single steps to a plan of {kind.name} cannot be separated")
+
+    def after(number: int) -> Verdict:
+        """The verdict on the state after so many steps."""
+        return kind.verification.verify(problem, partial(problem, plan, order.moves, number))
+
+    asked = min(count, every)
+    last = after(asked)
+    made = asked if last.ok else next((number for number in range(asked - 1, -1, -1) if after(number).ok), None)
+    if made is None:
+        later = next((number for number in range(asked + 1, every + 1) if after(number).ok), None)
+        which = "no later step mends it" if later is None else f"the first {later:,} keep every limit"
+        raise UsageError(f"after {counted(asked, 'step')} of {every:,} the plan breaks {last.violations[0]}; {which}")
+    whole = asked == every
+    begun = {(move.what, move.target) for move in order.moves[:made] if move.action in COPIES}
+    begun &= {(move.what, move.target) for move in order.moves[made:] if move.action in COPIES}
+    objectives = (after(0).objective, after(made).objective, after(every).objective)
+    words = f"{counted(asked, 'step')} of {every:,}; objective {{}} today, {{}} after them, {{}} after all"
+    notes = [words.format(*map(plain, objectives))]
+    if begun:
+        notes.append(f"not finished by then: {listed([f'{what} to {target}' for what, target in sorted(begun)])}")
+    if made < asked:
+        notes.append(f"the plan has the first {made:,}: after the next, {last.violations[0]}")
+    cut = replace(order, moves=order.moves[:asked], notes=(*notes, *order.notes))
+    if not whole:
+        stopped = {move.what for move in cut.moves if move.action == "stop"}
+        kept = tuple(one for one in order.stopped if one.what in stopped)
+        cut = replace(cut, stuck=(), relief=order.relief if kept else (), stopped=kept)
+    return cut, partial(problem, plan, order.moves, made)

@@ -8,6 +8,7 @@ from mast_opt.problems.data_placement.formulation.size import size
 from mast_opt.problems.data_placement.generate import FAMILIES
 from mast_opt.problems.data_placement.goals import GOALS
 from mast_opt.problems.data_placement.limits import LIMITS
+from mast_opt.problems.data_placement.migration.partial_plan import partial_plan
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.data_placement.plan import Plan, check_plan, today
 from mast_opt.problems.data_placement.presentation.answers import COMPARED, answers
@@ -82,5 +83,5 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     generate=interfaces.GenerateInterface(FAMILIES),
     presentation=interfaces.PresentationInterface(sections, charts, answers, details, COMPARED),
     analysis=interfaces.AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
-    migration=interfaces.MigrationInterface(migration_plan),
+    migration=interfaces.MigrationInterface(migration_plan, partial_plan),
 )

@@ -1,6 +1,6 @@
 """Interfaces of a problem's subpackages: what each of them offers to the layers above, as ``Kind`` names it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,7 +19,7 @@ from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.family import Family
 from mast_opt.problems.kind.formulation import FixedParts, Formulation
 from mast_opt.problems.kind.header import Header, Rule
-from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.migration_plan import Move, Order
 from mast_opt.problems.kind.presentation import Answer, Chart, Section
 from mast_opt.problems.kind.problem import PlanT
 from mast_opt.problems.kind.schema import Schema, Tables
@@ -161,6 +161,8 @@ class MigrationInterface(Generic[ProblemT, PlanT]):
 
     steps: Callable[[ProblemT, PlanT], Order] | None = None
     """An order of what has to be done to get from today to a plan without violations. None: there is nothing to it."""
+    partial: Callable[[ProblemT, PlanT, Sequence[Move], int], PlanT] | None = None
+    """(problem, plan, its steps, number) → the state after so many of the steps, as a plan. None: it is not told."""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,12 @@ MOST_NAMES = 5
 
 
 def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
-    """Copies, deletions and moves of work from today to the plan, in TB, GPUs and days."""
+    """Deletions, moves of work and copies from today to the plan, in TB, GPUs and days; in this order in each wave."""
     p = problem
     found = steps(problem, plan)
-    moves = sorted([*_data_moves(p, found), *_work_moves(p, found)], key=lambda move: move.wave)
+    data = _data_moves(p, found)
+    rows = [move for move in data if move.target is None] + _work_moves(p, found)
+    moves = sorted([*rows, *(move for move in data if move.target is not None)], key=lambda move: move.wave)
     stuck = [
         Stuck(
             p.datasets.labels[blocked.dataset],

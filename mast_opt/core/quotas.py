@@ -77,12 +77,12 @@ class Quotas:
         for name, parent in sorted(self._parent.items()):
             if not self._quotas.get(parent):
                 raise UsageError(f"{name} is below {parent}, which has no quota; give {parent} one, if only of 0")
-            path = list(self._above(name))
+            path = list(self.above(name))
             if path[-1] == "":
                 raise UsageError(f"{name} is above itself: {' below '.join([name, *path[:-1]])}")
 
-    def _above(self, name: str) -> Iterator[str]:
-        """The groups above a tenant, nearest first; an empty name at the end if they are a circle."""
+    def above(self, name: str) -> Iterator[str]:
+        """The groups above a tenant in the quotas, nearest first; an empty name at the end if they are a circle."""
         seen, above = {name}, self._parent.get(name)
         while above is not None:
             yield above
@@ -96,7 +96,7 @@ class Quotas:
         """A tenant's own quota of each type that it or a group above it limits; empty for one without limits."""
         own = self._quotas.get(name, {})
         found = {key: quota.nominal for key, quota in own.items()}
-        for above in self._above(name):
+        for above in self.above(name):
             for key in self._quotas.get(above, ()):
                 found.setdefault(key, 0)
         return found

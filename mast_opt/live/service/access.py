@@ -37,6 +37,11 @@ class Principal:
     tenant: str = ""
     """Jobs of others are not theirs to submit or cancel; empty for all."""
 
+    @property
+    def sees(self) -> str | None:
+        """The only tenant whose quotas and usage a client sees; None for all."""
+        return self.tenant if self.tenant and "operate" not in self.scopes else None
+
     def check(self, scope: str) -> None:
         """Refuse a client that lacks a scope. Raises Problem (403)."""
         if scope not in self.scopes:

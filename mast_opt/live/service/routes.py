@@ -189,9 +189,9 @@ class Api(Handlers):
     @Endpoint("GET", "/v1/fleet", "Servers and what is used of them, quotas, replicas")
     def fleet(self, asked: Asked) -> Response:
         """Answer with the servers and what is used of them, quotas, replicas."""
-        self.who(asked, "read")
+        who = self.who(asked, "read")
         with self.live.state() as state:
-            return json_of(views.fleet_object(state))
+            return json_of(views.fleet_object(state, who.sees))
 
     @Endpoint(
         "PUT", "/v1/servers/{server:path}", "A server comes, breaks or comes back", requests.ServerRequest, key=True
@@ -215,9 +215,9 @@ class Api(Handlers):
         """Answer with the numbers of jobs that wait and hold servers, tenants, the longest wait of each size of jobs
         and its reason, and what was in use over the last day.
         """
-        self.who(asked, "read")
+        who = self.who(asked, "read")
         with self.live.state() as state:
-            found, why = views.overview_object(state), Why(state)
+            found, why = views.overview_object(state, who.sees), Why(state)
             longest = [
                 {"gpus_up_to": size, "job": one.name, "since_ms": one.submitted_ms, "why": why.of(one)["why"]}
                 for size, one in waiting_longest(state).items()
@@ -277,10 +277,12 @@ class Api(Handlers):
 
     @Endpoint("GET", "/v1/quotas", "Quotas of tenants and groups, what is used of them and what is left")
     def quotas(self, asked: Asked) -> Response:
-        """Quotas of tenants and groups, what is used of them, and what is left, borrowed amounts included."""
-        self.who(asked, "read")
+        """Quotas of tenants and groups, what is used of them, and what is left, borrowed amounts included; a client of
+        one tenant that does not operate sees its own and those of the groups above it.
+        """
+        who = self.who(asked, "read")
         with self.live.state() as state:
-            return json_of({"at_ms": state.now_ms, "quotas": views.quota_objects(state.fleet)})
+            return json_of({"at_ms": state.now_ms, "quotas": views.quota_objects(state.fleet, who.sees)})
 
     @Endpoint(
         "GET",
@@ -296,13 +298,12 @@ class Api(Handlers):
         skip = number_of(asked, "skip", 0, 0, requests.MOST_NUMBER)
         prices = None if (text := query.get("prices")) is None else requests.prices_in(text)
         rows, covers = self.usage.read(prices)
-        own = who.tenant if who.tenant and "operate" not in who.scopes else None
         wanted = [
             row
             for row in rows
             if row.month == query.get("month", row.month)
             and row.tenant == query.get("tenant", row.tenant)
-            and own in (None, row.tenant)
+            and who.sees in (None, row.tenant)
         ]
         listed = [views.usage_object(row) for row in wanted[skip : skip + limit]]
         return json_of({**covers, "matching": len(wanted), "usage": listed})

@@ -61,7 +61,7 @@ def ended_object(log: list[Stored]) -> dict[str, Any] | None:
     }
 
 
-def fleet_object(state: State) -> dict[str, Any]:
+def fleet_object(state: State, tenant: str | None = None) -> dict[str, Any]:
     """JSON of the servers, and of what is used of them."""
     used: dict[str, int] = {}
     for record in state.jobs.values():
@@ -87,13 +87,18 @@ def fleet_object(state: State) -> dict[str, Any]:
         "seq": state.seq,
         "at_ms": state.now_ms,
         "servers": servers,
-        "quotas": {tenant: one.nominal / WHOLE for tenant, key, one, _ in state.quotas.rows() if key is None},
+        "quotas": {one["tenant"]: one["gpus"] for one in quota_objects(state.fleet, tenant) if not one["gpu_type"]},
         "datasets": {name: sorted(regions) for name, regions in sorted(state.datasets.replicas.items())},
     }
 
 
-def quota_objects(fleet: Fleet) -> list[dict[str, Any]]:
-    """JSON of the quotas, of what counts against each, and of what is left; a tenant that has none is not there."""
+def quota_objects(fleet: Fleet, tenant: str | None = None) -> list[dict[str, Any]]:
+    """JSON of the quotas, of what counts against each, and of what is left; a tenant that has none is not there.
+
+    Args:
+        tenant: its quotas and those of the groups above it only; None for all.
+    """
+    shown = None if tenant is None else {tenant, *fleet.quotas.above(tenant)}
     return [
         {
             "tenant": name,
@@ -106,6 +111,7 @@ def quota_objects(fleet: Fleet) -> list[dict[str, Any]]:
             "left": mgpu_or_none(fleet.ledger.left(name, kind)),
         }
         for name, kind, quota, parent in fleet.quotas.rows()
+        if shown is None or name in shown
     ]
 
 
@@ -114,8 +120,8 @@ def usage_object(row: Usage) -> dict[str, Any]:
     return dict(zip(HEADS, astuple(row), strict=True))
 
 
-def overview_object(state: State) -> dict[str, Any]:
-    """JSON of how many jobs wait and hold servers, in all and of each tenant, with what those use."""
+def overview_object(state: State, only: str | None = None) -> dict[str, Any]:
+    """JSON of how many jobs wait and hold servers, in all and of each tenant, or of one ``only``, with what it uses."""
     quotas = {tenant: quota.nominal for tenant, key, quota, _ in state.quotas.rows() if key is None}
     tenants: dict[str, list[int]] = {tenant: [0, 0, 0] for tenant in quotas}
     for record in state.jobs.values():
@@ -126,6 +132,7 @@ def overview_object(state: State) -> dict[str, Any]:
         {"tenant": tenant, "gpus": mgpu / WHOLE, "holding": holding, "waiting": waiting}
         | {"quota": mgpu_or_none(quotas.get(tenant))}
         for tenant, (mgpu, holding, waiting) in tenants.items()
+        if only in (None, tenant)
     ]
     holding, waiting = (sum(of[at] for of in tenants.values()) for at in (1, 2))
     return {"at_ms": state.now_ms, "holding": holding, "waiting": waiting, "tenants": listed}

@@ -802,14 +802,14 @@ class Fleet:
         """
         options = self._options(job)
         open_to = None if regions is None else self._books.regions_in(regions)
-        best: tuple[Bid | Refused, Sequence[Placement] | None] = Refused(job, BORROWS_TOO_MUCH, code="quota"), None
-        for number, option in enumerate(options):
+        best: tuple[Bid | Refused, Sequence[Placement] | None] | None = None
+        for option in options:
             found = self._answer_by(option, job, open_to, some=some, preempt=preempt)
             if isinstance(found[0], Bid) and not found[0].victims:  # nobody stops for work that could start without
                 return found
-            if number == 0 or (isinstance(found[0], Bid) and isinstance(best[0], Refused)):
+            if best is None or (isinstance(found[0], Bid) and isinstance(best[0], Refused)):
                 best = found
-        return best
+        return best or (Refused(job, BORROWS_TOO_MUCH, code="quota"), None)
 
     def _answer_by(
         self, option: Option, job: Job, open_to: Bools | None, *, some: bool, preempt: bool

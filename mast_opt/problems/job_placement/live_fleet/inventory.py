@@ -441,10 +441,10 @@ class FleetInventory:
 
     def starting(self, job: Job, shares: tuple[Share, ...], number: int | None = None) -> Running:
         """A job as it runs there, in the place of what runs under its name. ``number``: None for the next one."""
-        right = Right.WITHIN
-        if self.ledger.is_limited(job.tenant):
-            right = min(self.right_of(job, self.amounts(shares)), Right.BORROWED)
         number = self.started if number is None else number
+        if not self.ledger.is_limited(job.tenant):
+            return Running(job, self.tiers.index(job.tier), shares, False, number)
+        right = min(self.right_of(job, self.amounts(shares)), Right.BORROWED)
         return Running(job, self.level_of(job, right), shares, right is not Right.WITHIN, number)
 
     def best_right(self, job: Job) -> Right:
@@ -458,7 +458,8 @@ class FleetInventory:
         """
         gangs = gangs_of(job)
         if not self.ledger.is_limited(job.tenant):
-            return (self._option(job, Right.WITHIN, gangs),)
+            tier = self.tiers.index(job.tier)
+            return (Option(Right.WITHIN, tuple([self.request(gang, tier) for gang in gangs])),)
         if len(gangs) > 1:
             asked = [self.asked_by_type(gang) for gang in gangs]
             best, amounts = best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)
@@ -511,10 +512,11 @@ class FleetInventory:
         return {kind: gang.tasks * mgpu for kind, mgpu in needs.items() if kind in self.types}
 
     def _hold_in_ledger(self, running: Running, ledger: Ledger | None = None) -> None:
-        """Enter a running job of a tenant into the ledger with what it holds."""
+        """Enter a running job into the ledger with what it holds, if it is a tenant's."""
         job, ledger = running.job, ledger or self.ledger
-        tier, amounts = self.tiers.index(job.tier), self.amounts(running.shares) if job.tenant else {}
-        ledger.add(job.name, job.tenant, tier, running.number, amounts)
+        if job.tenant:
+            tier, amounts = self.tiers.index(job.tier), self.amounts(running.shares)
+            ledger.add(job.name, job.tenant, tier, running.number, amounts)
 
     def _follow_rights(self) -> None:
         """Let running jobs stand where the ledger has them. Those that began in this round do when it ends."""
@@ -999,7 +1001,8 @@ class FleetInventory:
         name = running.job.name
         old = self._running[name]
         self._stop(name)
-        self.ledger.remove(name)
+        if old.job.tenant:
+            self.ledger.remove(name)
         self._running[name] = running
         self._hold_in_ledger(running)
         self.make_room(1, len(held))
@@ -1035,8 +1038,8 @@ class FleetInventory:
                 self.log.append((setattr, self, table, dict(names)))
                 self._drop(table, name)
         self._late_risks.pop(name, None)
-        del self._running[name]
-        self.ledger.remove(name)
+        if self._running.pop(name).job.tenant:
+            self.ledger.remove(name)
         del self.name[self.place.pop(name)]
 
     def _forget(self, name: str) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import date
 from enum import Enum
 from fractions import Fraction
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from mast_opt.core.dates import date_of
 
 if TYPE_CHECKING:
     from mast_opt.core.verdict import Verdict, Violation
@@ -176,7 +179,7 @@ def marginal_keys(answer: Marginals) -> Record:
     }
 
 
-def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None) -> Record:
+def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None, begin: date | None = None) -> Record:
     """The JSON object of ``periods``."""
     joint = None if together is None else _joint_keys(answer, together)
     return {
@@ -184,6 +187,7 @@ def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None)
         "periods": [
             {
                 **_attributes(one, "name", "begins_day", "prepares", "moved"),
+                "begins_date": date_of(begin, one.begins_day),
                 **{
                     key: value
                     for key, value in solution_keys(one.solution).items()
@@ -232,16 +236,19 @@ def _purchase(row: Purchase) -> Record:
     }
 
 
-def order_date_keys(answer: PurchasesInTime[Any]) -> Record:
+def order_date_keys(answer: PurchasesInTime[Any], begin: date | None = None) -> Record:
     """The JSON object of ``buy --periods``."""
     return {
         **_attributes(answer, "kind", "status", "usd", "bound_usd", "message"),
         "periods": [
             {
                 **_attributes(one, "name", "begins_day"),
+                "begins_date": date_of(begin, one.begins_day),
                 "worst_ratio": float(one.worst_after),
                 "purchases": [
-                    {**_purchase(row), "order_day": one.begins_day - row.offer.lead_days} for row in one.bought
+                    {**_purchase(row), "order_day": day, "order_date": date_of(begin, day)}
+                    for row in one.bought
+                    for day in (one.begins_day - row.offer.lead_days,)
                 ],
             }
             for one in answer.periods

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,7 @@ def above(limit: float, words: str) -> Parameter:
 
 Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an .xlsx or a .json file.")]
 Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")]
+Begin = Annotated[date | None, Parameter(help="The date of the first day, YYYY-MM-DD: days get dates.")]
 Full = Annotated[bool, flag("Show every row of long tables.")]
 WorkersOption = Annotated[
     str, Parameter(help="Where solves at the same time run: threads, processes of their own, or ray.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import order_date_keys, purchase_keys
-from mast_opt.cli.options import Force, Instance, Json, SolveOptions, TheRun, above, at_least
+from mast_opt.cli.options import Begin, Force, Instance, Json, SolveOptions, TheRun, above, at_least
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
@@ -55,6 +56,7 @@ def command(
             + ". Repeatable.",
         ),
     ] = None,
+    begin: Begin = None,
     instance_out: Annotated[
         Path | None, Parameter(help="Write the instance after the purchase to this folder, .xlsx or .json file.")
     ] = None,
@@ -74,7 +76,7 @@ def command(
         mast-opt buy my-instance
         mast-opt buy my-instance --target 0.9 --tier 0 --budget 2000000 --within 60
         mast-opt buy my-instance --out what-to-buy.xlsx --instance-out bought --plan-out bought-plan
-        mast-opt buy my-instance --periods growth.toml --out what-to-order.csv
+        mast-opt buy my-instance --periods growth.toml --begin 2027-01-11 --out what-to-order.csv
         mast-opt buy my-instance --solver tetris --time-limit 120
     """
     run.record["solver"] = solver
@@ -93,7 +95,9 @@ def command(
         if unfit:
             raise UsageError(f"--periods is about several instances; leave out {', '.join(unfit)}")
         asked: dict[str, Any] = {"target": target, "tier": tier, "solver": solver, "params": chosen}
-        return _in_time(run, problem, periods, limits, asked, out)
+        return _in_time(run, problem, periods, limits, asked, out, begin)
+    if begin is not None:
+        raise UsageError("--begin dates the orders of --periods; state both")
     with Interrupt(run, "nothing") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", "choosing purchases"):
@@ -122,7 +126,13 @@ def command(
 
 
 def _in_time(
-    run: Run, problem: Problem[Any], file: Path, limits: _Limits, asked: dict[str, Any], out: Path | None
+    run: Run,
+    problem: Problem[Any],
+    file: Path,
+    limits: _Limits,
+    asked: dict[str, Any],
+    out: Path | None,
+    begin: date | None,
 ) -> Answer:
     """Orders for several periods."""
     from mast_opt.planner.analysis.purchases_in_time import buy_in_time
@@ -135,11 +145,11 @@ def _in_time(
         run.compile(problem, asked["solver"], interrupt.cancel)
         with run.phase("solve", f"choosing purchases for {len(periods)} periods"):
             answer = buy_in_time(problem, periods, **asked, **limits.keywords(interrupt.cancel))
-    run.record.update(order_date_keys(answer))
+    run.record.update(order_date_keys(answer, begin))
     code = Exit.OK if answer.periods else exit_for(answer.status)
     least = "" if answer.bound_usd is None else f"; proven: none are cheaper than {answer.bound_usd:,.0f} USD"
     words = f"{answer.status.value}: {answer.message}{least}."
-    sections = order_date_sections(answer)
+    sections = order_date_sections(answer, begin)
 
     def show(console: Console) -> None:
         for section in sections:

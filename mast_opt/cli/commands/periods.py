@@ -11,7 +11,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.json_record import period_keys
-from mast_opt.cli.options import Force, Instance, Json, SolveOptions, Strict, TheRun, flag
+from mast_opt.cli.options import Begin, Force, Instance, Json, SolveOptions, Strict, TheRun, flag
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.common import exact_solver
@@ -33,6 +33,7 @@ def command(
         bool,
         flag("Also plan all periods in one program, for small instances and a MIP solver, and state what that gains."),
     ] = False,
+    begin: Begin = None,
     plans: Annotated[
         Path | None, Parameter(help="Write the instance and the plan of each period to this new folder.")
     ] = None,
@@ -88,13 +89,13 @@ def command(
                 together = plan_periods_jointly(
                     problem, described, start=answer, solver=solver, **limits.keywords(interrupt.cancel)
                 )
-    run.record.update(period_keys(answer, together))
+    run.record.update(period_keys(answer, together, begin))
     found = answer.periods if together is None or not together.periods else together.periods
     where = _write(found, plans, {"solver": solver, "seed": limits.seed})
     run.record["plans"] = None if plans is None else str(plans)
     from mast_opt.planner.report.result_sections import joint_sections, period_sections
 
-    sections = (*period_sections(answer), *(() if together is None else joint_sections(answer, together)))
+    sections = (*period_sections(answer, begin), *(() if together is None else joint_sections(answer, together)))
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.sections import show_section

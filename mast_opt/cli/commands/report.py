@@ -10,7 +10,7 @@ from mast_opt.cli.commands.solve import check_not_input
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import verdict_keys
-from mast_opt.cli.options import Force, Json, TheRun
+from mast_opt.cli.options import Begin, Force, Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.io import PlanReading, read, read_certificate, read_events, read_plan_of
@@ -37,6 +37,7 @@ def command(
     price: Annotated[
         dict[str, float] | None, Parameter(help="Price of a GPU-hour of a type, for the usage of a run.", negative=())
     ] = None,
+    begin: Begin = None,
     force: Force = False,
     json: Json = False,
     run: TheRun,
@@ -52,7 +53,7 @@ def command(
     usage by tenant and month (GPU-hours asked, held, idle and lost), and every metric, all from its log of events. The
     name .csv writes the usage alone; ``--price.TYPE`` gives the price of a GPU-hour of a type.
 
-        mast-opt report my-instance my-plan --out my-report.html
+        mast-opt report my-instance my-plan --begin 2027-01-11 --out my-report.html
         mast-opt report my-instance my-plan --out my-report.html --png my-report.png
         mast-opt report my-instance my-plan --out results.xlsx
         mast-opt report my-instance plans-of-goals --out my-report.html
@@ -60,6 +61,8 @@ def command(
         mast-opt report my-run --out usage.csv --price.h100 2.5
     """
     if plan is None:
+        if begin is not None:
+            raise UsageError("--begin is for plans; leave it out for a run")
         return _of_run(path, out, png, price, force, run)
     if price is not None:
         raise UsageError("--price is for runs; leave it out for a plan")
@@ -88,7 +91,7 @@ def command(
             from mast_opt.planner.report.workbook.results import write_workbook
 
             known: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": checked}
-            write_workbook(instance, reading.plan, out, overrides=reading.overrides, **known)
+            write_workbook(instance, reading.plan, out, overrides=reading.overrides, begin=begin, **known)
         else:
             from mast_opt.planner.report.html.write import write_report
 
@@ -101,6 +104,7 @@ def command(
                 events=events,
                 notes=notes,
                 bound_checked=checked,
+                begin=begin,
                 others={name: one.plan for name, one in others.items()},
                 force=force,
             )

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Console
-from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, at_least
+from mast_opt.cli.options import Begin, Force, Full, Instance, Json, TheRun, at_least
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
@@ -38,6 +38,7 @@ def command(
     plan_out: Annotated[
         Path | None, Parameter(help="Write the plan after these steps or changes to this folder.")
     ] = None,
+    begin: Begin = None,
     out: TableOut = None,
     force: Force = False,
     full: Full = False,
@@ -52,7 +53,7 @@ def command(
     stopovers resolve it; where nothing does, what is stuck is listed with the least room that would help (exit code 3).
 
         mast-opt steps my-instance my-plan
-        mast-opt steps my-instance my-plan --out steps.csv
+        mast-opt steps my-instance my-plan --begin 2027-01-11 --out steps.csv
         mast-opt steps my-instance my-plan --first 10 --plan-out first-ten
         mast-opt steps my-instance my-plan --changes 3
         mast-opt steps my-instance my-plan --json | jq .days
@@ -72,22 +73,23 @@ def command(
         if changes is not None:
             wanted = first_changes(problem, wanted, changes)
         if first is None:
-            order = steps(problem, wanted)
+            order = steps(problem, wanted, begin)
         else:
-            order, wanted = first_steps(problem, wanted, first)
+            order, wanted = first_steps(problem, wanted, first, begin)
         if plan_out is not None:
             fields = {"status": Status.FEASIBLE.value, "objective": verify(problem, wanted).objective}
             write_plan(problem, wanted, fields, plan_out)
     run.record.update(
         status=Status.INFEASIBLE.value if order.stuck and order.proven else None,
-        steps=[asdict(move) for move in order.moves],
-        stopped=[asdict(stopped) for stopped in order.stopped],
+        steps=[{**asdict(move), "date": order.date_of(move.day)} for move in order.moves],
+        stopped=[{**asdict(stopped), "date": order.date_of(stopped.day)} for stopped in order.stopped],
         notes=list(order.notes),
         stuck=[asdict(stuck) for stuck in order.stuck],
         relief=list(order.relief),
         unit=order.unit,
         waves=order.waves,
         days=order.days,
+        last_date=order.last_date,
         proven=order.proven,
     )
     if order.stuck:

@@ -1,6 +1,7 @@
 """Migration plans: the order in which a plan can be carried out, for every kind of problem that has one."""
 
 from dataclasses import replace
+from datetime import date
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
@@ -13,12 +14,13 @@ COPIES = ("copy", "upload")
 """Actions of steps that may go on over several rows."""
 
 
-def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
+def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None) -> Order:
     """An order of what has to be done to get from today to the plan, what blocks it, and what would help.
 
     Args:
         problem: the instance, which gives the present state.
         plan: a plan of it without violations.
+        begin: date of the first day, for steps that take days.
 
     Raises:
         UsageError: the kind of problem has no order of steps, or the plan breaks a limit.
@@ -38,10 +40,10 @@ def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
     broken = () if now is None else kind.verification.verify(problem, now).violations
     mending = {label for violation in broken for label in violation.index}
     moves = sorted(order.moves, key=lambda move: (move.wave, move.what not in mending))
-    return replace(order, moves=tuple(moves))
+    return replace(order, moves=tuple(moves), begin=begin)
 
 
-def first_steps(problem: Problem[PlanT], plan: PlanT, count: int) -> tuple[Order, PlanT]:
+def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | None = None) -> tuple[Order, PlanT]:
     """The first steps to a plan, as ``steps`` lists them, and the plan that they lead to, which keeps every limit.
 
     Where a limit is broken after the last of these steps, the plan is the one that fewer of them lead to. A note of
@@ -51,12 +53,13 @@ def first_steps(problem: Problem[PlanT], plan: PlanT, count: int) -> tuple[Order
         problem: the instance, which gives the present state.
         plan: a plan of it without violations.
         count: how many steps, at least 0.
+        begin: date of the first day.
 
     Raises:
         UsageError: as by ``steps``; the kind does not tell what some of the steps lead to; or a limit that is broken
             today still is after these steps, and the message says how many mend it.
     """
-    kind, order = kind_of(problem), steps(problem, plan)
+    kind, order = kind_of(problem), steps(problem, plan, begin)
     partial, every = kind.migration.partial, len(order.moves)
     if partial is None:
         raise UsageError(f"single steps to a plan of {kind.name} cannot be separated")

@@ -67,8 +67,8 @@ def stuck_section(order: Order) -> Section:
 
 def stops_section(order: Order) -> Section:
     """A row for all work that has to stop for a while."""
-    heads = (Head("work"), *Form.AMOUNT.heads("share", "GPUs"), *Form.COUNT.heads("stops on day", "for days"))
-    rows = tuple((stop.what, stop.share, stop.gpus, stop.day + 1, stop.days) for stop in order.stopped)
+    heads = (Head("work"), *Form.AMOUNT.heads("share", "GPUs"), _day(order, "stops on"), Head("for days", Form.COUNT))
+    rows = tuple((stop.what, stop.share, stop.gpus, _when(order, stop.day), stop.days) for stop in order.stopped)
     note = "0 days: less than one." if any(not stop.days for stop in order.stopped) else ""
     return Section("Work that stops for a while", heads, rows, note)
 
@@ -79,7 +79,7 @@ def moves_section(order: Order) -> Section:
     long = any(move.days > 1 for move in moves)
     columns: list[tuple[Head, list[Cell]]] = [
         (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
-        (Head("day", Form.COUNT), [None if move.day is None else move.day + 1 for move in moves]),
+        (_day(order, ""), [_when(order, move.day) for move in moves]),
         (Head("days", Form.COUNT), [move.days if long else None for move in moves]),
         (Head("step"), [move.action + (" (stopover)" if move.hop else "") for move in moves]),
         (Head("what"), [move.what for move in moves]),
@@ -91,6 +91,17 @@ def moves_section(order: Order) -> Section:
     rows = tuple(zip(*(cells for _, cells in kept), strict=True))
     note = "Amounts are those of each of the days." if long else ""
     return Section("Steps", tuple(head for head, _ in kept), rows, note)
+
+
+def _day(order: Order, words: str) -> Head:
+    """Head of a column of days, or of dates where the first is known."""
+    dated = order.begin is not None
+    return Head(f"{words} {'date' if dated else 'day'}".strip(), Form.TEXT if dated else Form.COUNT)
+
+
+def _when(order: Order, day: int | None) -> Cell:
+    """A day of the steps in a section: its date where that of the first is known, else its number from 1 on."""
+    return None if day is None else order.date_of(day) or day + 1
 
 
 def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:

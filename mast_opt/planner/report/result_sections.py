@@ -1,8 +1,10 @@
 """Answers of the analyses as sections: what a terminal shows, and what is written into files."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
+from mast_opt.core.dates import date_of
 from mast_opt.core.wording import UNKNOWN, counted, percent, plain
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
@@ -123,7 +125,9 @@ def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float
     return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows)
 
 
-def goal_sections(problem: Problem[Any], figures: Mapping[str, Figures]) -> tuple[Section, ...]:
+def goal_sections(
+    problem: Problem[Any], figures: Mapping[str, Figures], begin: date | None = None
+) -> tuple[Section, ...]:
     """Plans side by side, after doing nothing; a row a figure that is not 0 in all of them. Nothing for one column."""
     if len(figures) < 2:
         return ()
@@ -145,6 +149,9 @@ def goal_sections(problem: Problem[Any], figures: Mapping[str, Figures]) -> tupl
         )
         if any(values)
     ]
+    if begin is not None:
+        ends = [None if not one.days else date_of(begin, one.days - 1) for one in figures.values()]
+        rows.append(("done on", *(end or UNKNOWN for end in ends)))
     title = "Before and after" if PLAN in figures else "Plans side by side"
     return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows)),)
 
@@ -200,14 +207,15 @@ def marginal_sections(answer: Marginals) -> tuple[Section, ...]:
     return (Section("Marginal values", heads, rows),)
 
 
-def period_sections(answer: Periods[Any]) -> tuple[Section, ...]:
+def period_sections(answer: Periods[Any], begin: date | None = None) -> tuple[Section, ...]:
     """A row for each period: its plan in figures, and what moves to get there."""
     units = list(dict.fromkeys(unit for one in answer.periods for unit in one.moved))
     verdicts = [one.solution.verdict for one in answer.periods]
     metrics = list(dict.fromkeys(name for found in verdicts if found is not None for name in found.metrics))
-    heads = (Head("period"), Head("begins on day", Form.COUNT), *PROOF, *Form.AMOUNT.heads(*units))
+    heads = (Head("period"), *_days(begin, "begins on"), *PROOF, *Form.AMOUNT.heads(*units))
     rows = tuple(
-        (one.name, one.begins_day, *_proof(one.solution), *map(one.moved.get, units)) for one in answer.periods
+        (one.name, date_of(begin, one.begins_day) or one.begins_day, *_proof(one.solution), *map(one.moved.get, units))
+        for one in answer.periods
     )
     figures = tuple(
         (name, *(None if found is None else found.metrics.get(name) for found in verdicts)) for name in metrics
@@ -251,10 +259,10 @@ def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
     return (bought,)
 
 
-def order_date_sections(answer: PurchasesInTime[Any]) -> tuple[Section, ...]:
+def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None) -> tuple[Section, ...]:
     """A row for each order, then the worst ratio of each period."""
     heads = (
-        *Form.COUNT.heads("order on day", "in use on day"),
+        *_days(begin, "order on", "in use on"),
         *Form.TEXT.heads("for", "candidate", "where"),
         Head("amount", Form.AMOUNT),
         Head("unit"),
@@ -262,17 +270,27 @@ def order_date_sections(answer: PurchasesInTime[Any]) -> tuple[Section, ...]:
     )
     rows = [
         (
-            *(one.begins_day - row.offer.lead_days, one.begins_day, one.name, row.offer.name, row.offer.place),
+            *(date_of(begin, day) or day for day in (one.begins_day - row.offer.lead_days, one.begins_day)),
+            *(one.name, row.offer.name, row.offer.place),
             *(row.amount, row.offer.unit, float(row.usd)),
         )
         for one in answer.periods
         for row in one.bought
     ]
-    ratios = tuple((one.name, one.begins_day, float(one.worst_after)) for one in answer.periods)
-    columns = (Head("period"), Head("begins on day", Form.COUNT), Head("worst ratio", Form.RATIO))
+    ratios = tuple(
+        (one.name, date_of(begin, one.begins_day) or one.begins_day, float(one.worst_after)) for one in answer.periods
+    )
+    columns = (Head("period"), *_days(begin, "begins on"), Head("worst ratio", Form.RATIO))
     note = "" if rows else "Nothing has to be bought."
     found = (Section("What to order when", heads, tuple(sorted(rows)), note), Section("Periods", columns, ratios))
     return found if answer.periods else ()
+
+
+def _days(begin: date | None, *words: str) -> tuple[Head, ...]:
+    """Heads of columns of days, or of dates where the first is known."""
+    if begin is None:
+        return Form.COUNT.heads(*(f"{one} day" for one in words))
+    return Form.TEXT.heads(*words)
 
 
 def region_risk_section(answer: Risk) -> Section:

@@ -1,7 +1,9 @@
 """Migration plan, for every kind of problem: the way from today to a plan, step by step."""
 
 from dataclasses import dataclass
+from datetime import date
 
+from mast_opt.core.dates import date_of
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import plain
 
@@ -93,6 +95,8 @@ class Order(Summarised):
     """Work that stops and starts again on the way."""
     notes: tuple[str, ...] = ()
     """Sentences on how the order was made that the reader should know."""
+    begin: date | None = None
+    """Date of the first day; None where days are only counted."""
 
     def _summary(self) -> Summary:
         """Summary of the order of moves."""
@@ -122,3 +126,12 @@ class Order(Summarised):
         """Days that a migration plan's moves take; None where they take no time that counts."""
         ends = [move.day + move.days for move in self.moves if move.day is not None]
         return max(ends, default=None)
+
+    def date_of(self, day: int | None) -> str | None:
+        """ISO date of a day of the steps; None without one, or where days are only counted."""
+        return date_of(self.begin, day)
+
+    @property
+    def last_date(self) -> str | None:
+        """ISO date of the day on which the last step ends; None where days are only counted."""
+        return self.date_of(None if self.days is None else self.days - 1)

@@ -6,6 +6,7 @@ Every chart is also a table, so every figure in it is what the verifier's half o
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from mast_opt.core.arrays import IntArray
@@ -92,6 +93,8 @@ class Spans:
     rows: tuple[tuple[str, tuple[tuple[float, float, str, str], ...]], ...]
     """(name, (begin, end, words, sort) by begin), the first to begin first; each sort has a colour of its own."""
     note: str = ""
+    first: date | None = None
+    """Date of day 0; None where days are only counted."""
 
     @property
     def sorts(self) -> tuple[str, ...]:

@@ -5,8 +5,10 @@ First screen of a report: what is asked first of a plan, each with its answer an
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
+from mast_opt.core.dates import date_of
 from mast_opt.core.errors import UsageError
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Event, relative_gap
@@ -58,16 +60,17 @@ class Story:
     """Long tables: what moves, what binds, what is at risk."""
 
 
-def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None) -> Story:
+def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None, begin: date | None = None) -> Story:
     """The answers, the calendar and the tables behind them; only what the kind has something to say about.
 
     Args:
         least: the plan of the goal ``least-change``, where it is known.
+        begin: date of the first day of the migration.
     """
     kind = kind_of(problem)
     answers = list(kind.presentation.answers(problem, plan))
     sections = list(kind.presentation.details(problem, plan))
-    order = _order(problem, plan) if answers else None
+    order = _order(problem, plan, begin) if answers else None
     calendar = None if order is None else _calendar(order)
     if order is not None:
         answers.insert(2, replace(_days(order), more=CALENDAR if calendar else ""))
@@ -83,10 +86,10 @@ def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None) -> S
     return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows))
 
 
-def _order(problem: Problem[PlanT], plan: PlanT) -> Order | None:
+def _order(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> Order | None:
     """The steps to the plan; None where the kind has none or the plan breaks a limit."""
     try:
-        return steps(problem, plan)
+        return steps(problem, plan, begin)
     except UsageError:
         return None
 
@@ -100,6 +103,8 @@ def _days(order: Order) -> Answer:
     stops = f" {counted(len(order.stopped), 'workload')} must stop for a while." if order.stopped else ""
     words = f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step.{stops}"
     value = "nothing to move" if not order.moves else waves if order.days is None else counted(order.days, "day")
+    if order.last_date is not None:
+        value, words = order.last_date, f"{value} from {order.date_of(0)}: {words}"
     return Answer("When it is done", value, words)
 
 
@@ -113,13 +118,15 @@ def _calendar(order: Order) -> Spans | None:
         return None
     last = {name: max(end for _, end, *_ in spans) for name, spans in rows.items()}
     names = sorted(rows, key=lambda name: (min(rows[name])[0], last[name]))
-    note = f"{counted(order.days or 0, 'day')}; steps of one day in the order of 'mast-opt steps'."
+    dates = "" if order.last_date is None else f" from {order.date_of(0)} to {order.last_date}"
+    note = f"{counted(order.days or 0, 'day')}{dates}; steps of one day in the order of 'mast-opt steps'."
     return Spans(
         CALENDAR,
         "what",
         "day",
         tuple((name, tuple(sorted(rows[name], key=lambda span: span[:2]))) for name in names),
         note,
+        order.begin,
     )
 
 
@@ -193,8 +200,13 @@ def table_of(chart: Chart) -> Section:
 
 def _spans(chart: Spans) -> Section:
     """Rows of a chart's spans, by their begin."""
-    heads = (Head(chart.row_name), *Form.COUNT.heads(f"from {chart.unit}", f"to {chart.unit}"), Head("step"))
-    rows = [(name, begin + 1, end, words) for name, spans in chart.rows for begin, end, words, _ in spans]
+    form, unit = (Form.COUNT, f" {chart.unit}") if chart.first is None else (Form.TEXT, "")
+    heads = (Head(chart.row_name), *form.heads(f"from{unit}", f"to{unit}"), Head("step"))
+    rows = [
+        (name, *(date_of(chart.first, int(day)) or day + 1 for day in (begin, end - 1)), words)
+        for name, spans in chart.rows
+        for begin, end, words, _ in spans
+    ]
     return Section(chart.title, heads, tuple(sorted(rows, key=lambda row: row[1:3])))
 
 
@@ -260,6 +272,7 @@ def report(
     notes: Iterable[str] = (),
     bound_checked: bool | None = None,
     others: Mapping[str, PlanT] | None = None,
+    begin: date | None = None,
 ) -> Report:
     """Content of the report on a plan.
 
@@ -271,11 +284,12 @@ def report(
         notes: sentences to stand above the figures.
         bound_checked: was the bound in ``fields`` computed again?
         others: name → a plan to stand next to it, such as that of another goal.
+        begin: date of the first day of the migration.
     """
     kind = kind_of(problem)
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
-    answered = story(problem, plan, (others or {}).get("least-change"))
+    answered = story(problem, plan, (others or {}).get("least-change"), begin)
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
     search = convergence(events)
@@ -303,7 +317,7 @@ def report(
         policy=problem.objective.policy,
         units={name: term.unit for name, term in kind.terms.items()},
         answers=answered.answers,
-        compared=goal_sections(problem, figures_of(problem, others or {PLAN: plan})),
+        compared=goal_sections(problem, figures_of(problem, others or {PLAN: plan}), begin),
     )
 
 

@@ -1,8 +1,10 @@
 """Each chart as a Vega-Lite specification. Widths are in pixels; colours are CSS variables."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+from mast_opt.core.dates import date_of
 from mast_opt.core.wording import percent, plain
 from mast_opt.planner.report.html.palette import SERIES, color, heat, own_color
 from mast_opt.problems.kind.presentation import Bars, HeatMap, Lines, Scale, Spans, Values
@@ -12,6 +14,7 @@ Spec = dict[str, Any]
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 CHARACTER = 0.62
 """Width of an average character, as a share of its size, in the wider of the fonts that a reader may have."""
+SECOND_MS, DAY_MS = 1000, 86_400_000
 MOST_ROWS = 24
 """Rows or categories that are drawn; the table behind a chart has all."""
 MOST_POINTS, MOST_DOTS = 200, 60
@@ -119,26 +122,36 @@ def bars(chart: Bars, width: int) -> Spec:
 def spans(chart: Spans, width: int) -> Spec:
     """A bar from begin to end for each span."""
     fills = {sort: own_color(at) for at, sort in enumerate(chart.sorts)}
+    zero, step = 1, 1
+    if chart.first is not None:  # milliseconds, as the scale of dates has them
+        zero, step = int(datetime(*chart.first.timetuple()[:3], tzinfo=UTC).timestamp()) * SECOND_MS, DAY_MS
     cells: list[Spec] = [
         {
             "row": name,
-            "begin": begin + 1,
-            "end": end + 1,
+            "begin": zero + step * begin,
+            "end": zero + step * end,
             "fill": fills[sort],
-            "words": f"{name}, {chart.unit} {begin + 1:g}: {words}",
+            "words": f"{name}, {date_of(chart.first, int(begin)) or f'{chart.unit} {begin + 1:g}'}: {words}",
         }
         for name, parts in chart.rows
         for begin, end, words, sort in parts
     ]
-    last = max((int(cell["end"]) for cell in cells), default=1)
-    axis = {"orient": "top", "tickCount": min(last, 12 if width > NARROW else 5), "format": "d", "grid": True}
+    last = max((int(end) for _, parts in chart.rows for _, end, *_ in parts), default=0) + 1
+    most = 12 if width > NARROW else 5
+    axis: Spec = {"orient": "top", "tickCount": min(last, most), "format": "d", "grid": True}
+    if chart.first is not None:
+        axis |= {"tickCount": {"interval": "day", "step": -(-last // most)}, "format": "%-d %b"}
     encoding: Spec = {
         "x": {
             "field": "begin",
-            "type": "quantitative",
-            "title": chart.unit,
+            "type": "quantitative" if chart.first is None else "temporal",
+            "title": chart.unit if chart.first is None else None,
             "axis": axis,
-            "scale": {"domain": [1, max(last, 2)], "nice": False},
+            "scale": {
+                **({} if chart.first is None else {"type": "utc"}),
+                "domain": [zero, zero + step * (max(last, 2) - 1)],
+                "nice": False,
+            },
         },
         "x2": {"field": "end"},
         "y": _names("row", [name for name, _ in chart.rows], width),

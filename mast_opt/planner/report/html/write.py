@@ -1,6 +1,7 @@
 """A report into files."""
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ from mast_opt.problems.registry import check_plan, kind_of
     notes=each(a_text),
     bound_checked=optional(a_flag),
     others=optional(mapping_of(anything)),
+    begin=optional(a(date)),
     force=a_flag,
 )
-def write_report(
+def write_report(  # noqa: PLR0913 - what a page can say is said in one call
     problem: Problem[PlanT],
     plan: PlanT,
     path: str | PathLike[str],
@@ -37,6 +39,7 @@ def write_report(
     notes: Iterable[str] = (),
     bound_checked: bool | None = None,
     others: Mapping[str, PlanT] | None = None,
+    begin: date | None = None,
     force: bool = False,
 ) -> None:
     """Write a plan as one page that opens in any browser, without a network; and, if asked, as a picture.
@@ -51,6 +54,7 @@ def write_report(
         notes: sentences to stand above the figures.
         bound_checked: was the bound in ``fields`` computed again? If False, the page says that it was not.
         others: name → plan, to stand side by side on the page; name this one too.
+        begin: date of the first day of the migration; without it, days are counted.
         force: replace files that are there.
 
     Raises:
@@ -65,7 +69,7 @@ def write_report(
             raise UsageError(f"{target}: expected a name that ends in {suffix}")
         check_free(target, force=force)
     said: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": bound_checked}
-    content = report(problem, plan, others=others, **said)
+    content = report(problem, plan, others=others, begin=begin, **said)
     with new_file(Path(path).absolute()) as partial:
         partial.write_text(page(content), encoding="utf-8", newline="\n")
     if picture is not None:

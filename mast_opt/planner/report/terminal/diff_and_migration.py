@@ -87,4 +87,5 @@ def _size(order: Order) -> str:
     if not count:
         return "nothing has to be done"
     times = "" if days is None else f", {counted(days, 'day')}"
+    times += "" if order.last_date is None else f" from {order.date_of(0)} to {order.last_date}"
     return f"{counted(count, 'step')} in {counted(waves, 'wave')}{times}"

@@ -1,6 +1,7 @@
 """Results of a solve as a workbook: what a planner shows, and the plan and the instance as they are read again."""
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ NO_CERTIFICATE = "A workbook holds no certificate of the bound; 'mast-opt verify
     notes=each(a_text),
     bound_checked=optional(a_flag),
     overrides=a(Overrides),
+    begin=optional(a(date)),
 )
 def write_workbook(
     problem: Problem[PlanT],
@@ -44,6 +46,7 @@ def write_workbook(
     notes: Iterable[str] = (),
     bound_checked: bool | None = None,
     overrides: Overrides = UNCHANGED,
+    begin: date | None = None,
 ) -> None:
     """Write an ``.xlsx`` workbook with summary, charts as coloured cells, steps, the plan and the instance.
 
@@ -59,6 +62,7 @@ def write_workbook(
         notes: sentences to stand below the title.
         bound_checked: was the bound in ``fields`` computed again?
         overrides: what the plan was solved with instead of what the instance says; figures are by them.
+        begin: date of the first day of the migration; without it, days are counted.
 
     Raises:
         UsageError: a table or a label that does not fit in a sheet.
@@ -74,15 +78,14 @@ def write_workbook(
     plan_frames = checked_frames(kind.tables.plan_schema, kind.tables.plan_to_tables(problem, plan))
     meant = overrides.applied_to(problem)
     solved_with = (f"solved with {overrides}",) if overrides else ()
-    content = report(
-        meant, plan, fields=fields, events=events, notes=(*solved_with, *notes), bound_checked=bound_checked
-    )
+    said: dict[str, Any] = {"fields": fields, "events": events, "notes": (*solved_with, *notes)}
+    content = report(meant, plan, bound_checked=bound_checked, begin=begin, **said)
     charts = [
         chart if isinstance(chart, HeatMap) else table_of(chart) for chart in kind.presentation.charts(meant, plan)
     ]
     sections = [section for section in content.sections if section.rows]
     by_title: dict[str, list[Section | HeatMap]] = {}
-    for part in (*charts, *_order(meant, plan), *sections):
+    for part in (*charts, *_order(meant, plan, begin), *sections):
         by_title.setdefault(part.title, []).append(part)
     with new_file(target) as partial, new_workbook(partial) as book:
         sheets = ReportBook(book)
@@ -94,10 +97,10 @@ def write_workbook(
         add_tables(book, "instance", to_fields(header), frames)
 
 
-def _order(problem: Problem[PlanT], plan: PlanT) -> tuple[Section, ...]:
+def _order(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> tuple[Section, ...]:
     """The steps to the plan for the workbook; none where the kind has none or the plan breaks a limit."""
     try:
-        return order_sections(steps(problem, plan))
+        return order_sections(steps(problem, plan, begin))
     except UsageError:
         return ()
 

@@ -22,12 +22,13 @@ from mast_opt.live.loop.jobs import job_of
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes
+from mast_opt.live.policies.fit_times import FitTimes
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.simulation.driver import simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.run import run_trace
+from mast_opt.problems.job_placement.fit_times import FOREVER, NOW
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Server

@@ -370,6 +370,8 @@ def _answer(
     run.record.update(solution_keys(solution), runtime_s=runtime_s)
     kind = kind_of(problem)
     run.record["limits"] = {} if solution.plan is None else limit_keys(kind, problem, solution.plan)
+    if run.json and solution.plan is not None:
+        run.record.update(kind.presentation.facts(problem, solution.plan))
     today = kind.analysis.current_state(problem)
     run.record["today"] = today_keys(today)
     run.record["out"] = None if out is None or solution.plan is None else str(out)

@@ -13,7 +13,8 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.fit_times import FOREVER, FitTimes
+from mast_opt.live.policies.fit_times import FitTimes
+from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 BACKFILLS = (BY_SUBMISSION, SHORTEST_FIRST) = ("submission", "shortest-limit")

@@ -7,21 +7,17 @@ from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.problems.job_placement.fit_times import FOREVER, NOW, Group, GroupTimes, Room, Task, Use
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from mast_opt.problems.job_placement.units import WHOLE
 
-NOW = 0
-"""Time of what fits already."""
-FOREVER = 1 << 60
-"""Time of what fits when work without a limit ends."""
-Group = tuple[str, ...]
 _FIRST = operator.itemgetter(0)
-_Working = tuple[int | None, JobRecord, Share]
-"""(end of a running job at its limit, if that is known; the job; its share of a server)."""
+_Working = tuple[int | None, JobRecord, Use]
+"""(end of a running job at its limit, if that is known; the job; what it holds of a server)."""
 
 
-class FitTimes:
+class FitTimes(GroupTimes):
     """Times for jobs with the needs of one job. They are exact: a gang stays in one cluster and on one GPU type, and
     in one rack or server where it has to.
 
@@ -39,13 +35,7 @@ class FitTimes:
         self._spec, self._tier, self._region = spec, tier, region
         self._lowest_tier = snapshot.reclaimable.tiers[-1]
         self._together = spec.within == "server"
-        self._slots = 1 if self._together else spec.tasks
-        """Places that it needs in a group: one for each task, or for all of them."""
-        self._times: dict[str, list[int]] = {}
-        """Server → times from which it has one place, two, and so on."""
-        self._group_of: dict[str, Group] = {}
-        self._groups: dict[Group, list[int]] = {}
-        """The times of all servers of a group, ascending."""
+        super().__init__(1 if self._together else spec.tasks)
         self._seen = -1
         self.version = 0
         """Number of times that a server has changed."""
@@ -56,7 +46,8 @@ class FitTimes:
         changed = snapshot.reclaimable.changed(self._seen) if self._seen >= 0 else None
         again = changed is None
         if changed is None:
-            self._times, self._group_of, self._groups, changed = {}, {}, {}, snapshot.inventory.server_of
+            self.clear()
+            changed = snapshot.inventory.server_of
         self._held.follow(snapshot)
         self._seen = snapshot.reclaimable.changes
         for name in changed:
@@ -65,44 +56,7 @@ class FitTimes:
                 self.version += 1
                 self._update(server, snapshot, again=again)
         if again:
-            for times in self._groups.values():
-                times.sort()
-
-    def by(self) -> int:
-        """The first time at which the job fits into its region, ``NOW`` or ``FOREVER``."""
-        needed = self._slots
-        return min((times[needed - 1] for times in self._groups.values() if len(times) >= needed), default=FOREVER)
-
-    @property
-    def ever(self) -> bool:
-        """Whether the job fits into its region when all work there has ended."""
-        return any(len(times) >= self._slots for times in self._groups.values())
-
-    def fits(self, by_ms: int) -> bool:
-        """Whether the job fits into its region at that time, if all work there ends at its limit."""
-        return any(bisect.bisect_right(times, by_ms) >= self._slots for times in self._groups.values())
-
-    def fit_on(self, servers: tuple[str, ...], by_ms: int) -> bool:
-        """Whether the job fits on these servers of one group at that time."""
-        return sum(bisect.bisect_right(self._times.get(name, ()), by_ms) for name in servers) >= self._slots
-
-    def servers(self, by_ms: int) -> tuple[str, ...]:
-        """Servers on which it fits at a time at which it does. Those that become free last are taken first, so that
-        others may have what is free before."""
-        groups = self._groups.items()
-        group = next(group for group, times in groups if bisect.bisect_right(times, by_ms) >= self._slots)
-        there = [
-            (own[places - 1], places, name)
-            for name, own in self._times.items()
-            if self._group_of.get(name) == group and (places := bisect.bisect_right(own, by_ms))
-        ]
-        there.sort(key=lambda one: (one[0] if by_ms == FOREVER else -one[0], one[1]))
-        found, needed = list[str](), self._slots
-        for _, places, name in there:
-            if needed > 0:
-                found.append(name)
-                needed -= places
-        return tuple(found)
+            self.sort()
 
     def fits_beside(self, other: JobRecord, bid: Bid, by_ms: int, end_ms: int, snapshot: Snapshot) -> bool:
         """Whether the job fits at a time at which it does now, if another one gets this bid and ends at ``end_ms``."""
@@ -112,9 +66,8 @@ class FitTimes:
         for share in bid.shares:
             group = self._group_of.get(share.server)
             if group is not None:
-                after = self._times_of(
-                    snapshot.inventory.server_of[share.server], snapshot, (share, other.spec, end_ms)
-                )
+                more = end_ms, _use_of(share, other.spec)
+                after = self._times_of(snapshot.inventory.server_of[share.server], snapshot, more)
                 before = self._times.get(share.server, ())
                 counts[group] += bisect.bisect_right(after, by_ms) - bisect.bisect_right(before, by_ms)
         return max(counts.values(), default=0) >= self._slots
@@ -157,28 +110,13 @@ class FitTimes:
     def _update(self, server: Server, snapshot: Snapshot, *, again: bool) -> None:
         """Replace the times of a server among those of its group: its cluster and GPU type, or its rack; where all are
         found ``again``, nothing is there, and they are sorted afterwards."""
-        name = server.name
-        group = self._group_of.get(name)
-        if group is not None:
-            there = self._groups[group]
-            for time in self._times.get(name, ()):
-                del there[bisect.bisect_left(there, time)]
         place: tuple[str, ...] = (server.cluster, server.gpu_type)
         if self._spec.within == "rack":
             place = (*place, server.rack)
-        times = self._times[name] = self._times_of(server, snapshot)
-        self._group_of[name] = place
-        there = self._groups.setdefault(place, [])
-        if again:
-            there += times
-            return
-        for time in times:
-            bisect.insort(there, time)
+        self.put(server.name, place, self._times_of(server, snapshot), last=again)
 
-    def _times_of(
-        self, server: Server, snapshot: Snapshot, more: tuple[Share, JobSpec, int] | None = None
-    ) -> list[int]:
-        """Times of a server, where (share, job, end) of another job may be there too."""
+    def _times_of(self, server: Server, snapshot: Snapshot, more: tuple[int, Use] | None = None) -> list[int]:
+        """Times of a server, where another job may be there too, given by its end and what it holds."""
         spec, inventory, name = self._spec, snapshot.inventory, server.name
         mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(server.gpu_type, -1)
         if mgpu < 0 or server.region != self._region or name not in inventory.up:
@@ -188,25 +126,26 @@ class FitTimes:
         whole, working = self._held.on(server, snapshot)
         now_ms, gpus = snapshot.now_ms, mgpu // WHOLE
         ends = [
-            (end_ms if end_ms is not None and end_ms >= now_ms else _end(record, now_ms), share, record.spec)
-            for end_ms, record, share in working
+            (end_ms if end_ms is not None and end_ms >= now_ms else _end(record, now_ms), use)
+            for end_ms, record, use in working
             if not (record.spec.preemptible or record.over_quota) or not self._may_stop(record)
         ]
         if more is not None:
-            ends.append((more[2], more[0], more[1]))
+            ends.append(more)
         if len(ends) > 1:
             ends.sort(key=_FIRST)
         if whole and more is None and gpus * WHOLE == mgpu > 0 and not (spec.cpu_mcores or spec.memory_mib):
             free = server.gpus
-            for _, share, _ in ends:
-                free -= len(share.gpus)
+            for _, use in ends:
+                free -= len(use.mgpu_of)
             times = [NOW] * (free // gpus)
-            for end_ms, share, _ in ends:
-                free += len(share.gpus)
+            for end_ms, use in ends:
+                free += len(use.mgpu_of)
                 if free // gpus > len(times):
                     times += [end_ms] * (free // gpus - len(times))
         else:
-            times = _times_in(_Room(server), ends, spec, mgpu)
+            room = Room(server.gpus, server.cpu_mcores, server.memory_mib, pool=server.pool)
+            times = room.times(ends, Task(mgpu, spec.cpu_mcores, spec.memory_mib), spec.tasks)
         return times[spec.tasks - 1 : spec.tasks] if self._together else times[: spec.tasks]
 
     def _may_stop(self, record: JobRecord) -> bool:
@@ -241,59 +180,21 @@ class Held:
         if known is None:
             working = snapshot.working_on(server.name)
             there = [
-                (job.ends_by_ms(0) if job.state is JobState.RUNNING else None, job, share)
+                (job.ends_by_ms(0) if job.state is JobState.RUNNING else None, job, _use_of(share, job.spec))
                 for job in working
                 for share in job.shares
                 if share.server == server.name
             ]
-            gpus = [gpu for _, _, share in there for gpu in share.gpus]
-            amounts = {mgpu for _, _, share in there for mgpu in share.gpus.values()}
+            gpus = [gpu for _, _, use in there for gpu in use.mgpu_of]
+            amounts = {mgpu for _, _, use in there for mgpu in use.mgpu_of.values()}
             whole = not server.pool and amounts <= {WHOLE} and len(set(gpus)) == len(gpus)
             known = self._known[server.name] = whole, there
         return known
 
 
-def _times_in(room: "_Room", held: list[tuple[int, Share, JobSpec]], spec: JobSpec, mgpu: int) -> list[int]:
-    """Times from which a server has one place for a task of so many milli-GPUs, two, and so on."""
-    for _, share, other in held:
-        room.change(share, other, -1)
-    times = [NOW] * room.tasks(spec, mgpu)
-    for end_ms, share, other in held:
-        room.change(share, other, 1)
-        times += [end_ms] * (room.tasks(spec, mgpu) - len(times))
-    return times
-
-
-class _Room:
-    """Free capacity of a server."""
-
-    def __init__(self, server: Server) -> None:
-        self._pool = server.pool
-        self._free = [server.gpus * WHOLE] if server.pool else [WHOLE] * server.gpus
-        self._cpu_mcores, self._memory_mib = server.cpu_mcores, server.memory_mib
-
-    def change(self, share: Share, spec: JobSpec, sign: int) -> None:
-        """A job gives back its share, or (sign −1) takes it."""
-        for gpu, mgpu in share.gpus.items():
-            self._free[gpu] += sign * mgpu
-        self._cpu_mcores += sign * share.tasks * spec.cpu_mcores
-        self._memory_mib += sign * share.tasks * spec.memory_mib
-
-    def tasks(self, spec: JobSpec, mgpu: int) -> int:
-        """Tasks of a job that fit, of so many milli-GPUs."""
-        if mgpu == 0:
-            found = spec.tasks
-        elif self._pool:
-            found = self._free[0] // mgpu
-        elif mgpu < WHOLE:
-            found = sum(free // mgpu for free in self._free if free > 0)
-        else:
-            found = sum(free == WHOLE for free in self._free) // (mgpu // WHOLE)
-        if spec.cpu_mcores:
-            found = min(found, self._cpu_mcores // spec.cpu_mcores)
-        if spec.memory_mib:
-            found = min(found, self._memory_mib // spec.memory_mib)
-        return max(0, min(found, spec.tasks))
+def _use_of(share: Share, spec: JobSpec) -> Use:
+    """Capacity that a share of a job holds."""
+    return Use(share.gpus, share.tasks * spec.cpu_mcores, share.tasks * spec.memory_mib)
 
 
 def _end(record: JobRecord, now_ms: int) -> int:

@@ -16,7 +16,6 @@ from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.copies_on_submission import bind_with_copies
 from mast_opt.live.policies.easy import SHORTEST_FIRST
-from mast_opt.live.policies.fit_times import FOREVER
 from mast_opt.live.policies.head_of_line import ARRIVALS
 from mast_opt.live.policies.making_room import MakingRoom
 from mast_opt.live.policies.mast_params import COPY, FAIR, HOLD, HOME, LATE, PREEMPTIBLE, SCOPES, SHARE, MastParams
@@ -24,6 +23,7 @@ from mast_opt.live.policies.region_loads import RegionLoads
 from mast_opt.live.policies.reservations import Reservations, queue_tier
 from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses
 from mast_opt.live.policies.whole_servers import WholeServers, packed_bid
+from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 SECOND_MS = 1000

@@ -13,8 +13,9 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.events import ADOPTED, BOUND, DATA, OVERRUN, QUOTA, SERVER, TIER
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes, Held
+from mast_opt.live.policies.fit_times import FitTimes, Held
 from mast_opt.live.policies.making_room import MakingRoom
+from mast_opt.problems.job_placement.fit_times import FOREVER, NOW
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 MOST_KEPT = 256

@@ -15,7 +15,8 @@ from mast_opt.live.loop.jobs import JobClasses, JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.start_errors import EXPECTED, USUALLY_BY, StartErrors
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.fit_times import FOREVER, FitTimes
+from mast_opt.live.policies.fit_times import FitTimes
+from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 EVERY_S = 60.0

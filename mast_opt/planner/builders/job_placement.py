@@ -145,15 +145,16 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
         return self._add([("job_parts", {**named, **cells}), *_accepted(gpu_types, named)])
 
     def add_running(
-        self, job: str, *, tier: int, preemptible: bool, gpu_hours_at_risk: Number, tenant: str | None = None
+        self, job: str, *, tier: int, preemptible: bool, gpu_hours_at_risk: Number, **columns: Cell
     ) -> Self:
         """Add a job that runs now; ``add_allocation`` says what it holds.
 
         Args:
             gpu_hours_at_risk: work lost if it is stopped now.
+            columns: further columns of the table ``running``, such as ``tenant``.
         """
-        cells = {"tier": tier, "preemptible": preemptible, "gpu_hours_at_risk": gpu_hours_at_risk, "tenant": tenant}
-        return self._add([("running", {"job": job, **cells})])
+        cells = {"tier": tier, "preemptible": preemptible, "gpu_hours_at_risk": gpu_hours_at_risk}
+        return self._add([("running", {**columns, "job": job, **cells})])
 
     def add_allocation(
         self,

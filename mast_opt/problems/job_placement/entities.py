@@ -18,6 +18,7 @@ from mast_opt.problems.kind.stated_columns import array, stated
 _GPU_COLUMN = np.arange(len(units.RESOURCES)) == units.GPU
 MOST_AT_RISK = 10**12
 """A thousand million GPU-hours; sums and comparisons of what is lost stay exact in 64 bits."""
+MOST_LIMIT_MS = 10**15
 LEAST_CREDIT = -(10**15)
 """A tenant may be in debt, down to a trillion."""
 IN_ALL = f"a product with the number of tasks of at most {units.LARGEST}"
@@ -100,6 +101,18 @@ class Jobs(Entities):
         amounts("submitted_ms", "jobs", least=None, total=False),
     )
     """[J] earlier goes first within a tier and credit."""
+    limit_ms: units.Ints = stated(
+        need(
+            "limit_s",
+            MILLI,
+            maximum=MOST_LIMIT_MS,
+            default=0,
+            required=False,
+            later=True,
+            help="seconds after its start at which it is ended if it still runs; 0 = no limit",
+        )
+    )
+    """[J] time after its start at which it is ended if it still runs; 0 for no limit."""
 
     def _check_rows(self, check: Arrays) -> None:
         """Note faults of jobs whose tasks together need more than a number can hold."""
@@ -203,6 +216,18 @@ class RunningJobs(Entities):
         positions("tenant", "running", "tenants"),
     )
     """[V] position in ``tenants``."""
+    ends_within_ms: units.Ints = stated(
+        need(
+            "ends_within_s",
+            MILLI,
+            maximum=MOST_LIMIT_MS,
+            default=0,
+            required=False,
+            later=True,
+            help="seconds from now at which it is ended if it still runs; 0 = no limit",
+        )
+    )
+    """[V] time from now at which it is ended if it still runs; 0 for no limit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,6 +7,7 @@ import numpy as np
 
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.problems.job_placement.analysis.current_state import current_state
+from mast_opt.problems.job_placement.analysis.reservations import facts
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
 from mast_opt.problems.job_placement.formulation.codec import FREEZING
 from mast_opt.problems.job_placement.formulation.formulation import base
@@ -143,7 +144,7 @@ KIND: Kind[JobPlacement, Plan] = Kind(
     verification=interfaces.VerificationInterface(verify, check_plan, certified_bound),
     solvers=interfaces.SolverInterface(_SOLVERS, live=_live),
     generate=interfaces.GenerateInterface(FAMILIES, SIZES_HELP),
-    presentation=interfaces.PresentationInterface(sections, charts),
+    presentation=interfaces.PresentationInterface(sections, charts, facts=facts),
     analysis=interfaces.AnalysisInterface(current_state=current_state, hooks=_hooks),
     migration=interfaces.MigrationInterface(migration_plan),
 )

@@ -35,6 +35,7 @@ def rank(tier: Ints, credit_milli: Ints, submitted_ms: Ints) -> Ints:
 TOO_MANY = (MOST_GPUS + 1) * WHOLE
 """Milli-GPUs that no server has."""
 ADJACENT = "the row of jobs behind that of the part before it"
+ALIKE = "a part of the tier, tenant, credit, age, limit and reads of that before"
 IN_FIRST = "since what counts once for a job of several parts stands with its first part"
 ONE_GANG = "a running job whose tasks are equal, in one cluster and on one GPU type"
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
@@ -150,9 +151,11 @@ class JobPlacement(GroupedProblem["Plan"]):
         check.wrong("parts.job", np.where(again, step != 1, step < 1), ADJACENT)
         reads = np.zeros((len(jobs), len(self.datasets)), np.bool_)
         reads[self.reads.job, self.reads.dataset] = True
-        alike = np.column_stack([jobs.tier, jobs.tenant, jobs.credit_milli, jobs.submitted_ms, reads])
+        alike = np.column_stack([jobs.tier, jobs.tenant, jobs.credit_milli, jobs.submitted_ms, jobs.limit_ms, reads])
         differs = (alike[parts.job] != alike[parts.job - again]).any(axis=1)
-        check.wrong("parts.job", again & differs, "a part of the tier, tenant, credit, age and reads of that before")
+        check.wrong(
+            "parts.job", again & differs, "a part of the tier, tenant, credit, age, limit and reads of that before"
+        )
         further = np.zeros(len(jobs), np.bool_)
         further[parts.job[again]] = True
         check.wrong("jobs.value_milli", further & (jobs.value_milli > 0), f"0, {IN_FIRST}")

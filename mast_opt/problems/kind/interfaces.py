@@ -179,3 +179,5 @@ class PresentationInterface(Generic[ProblemT, PlanT]):
     """Long tables for reports and workbooks only: what moves, what binds."""
     compared: Mapping[str, str] = field(default_factory=dict)
     """Metric or term → its name where plans stand side by side; empty for all metrics."""
+    facts: Callable[[ProblemT, PlanT], Mapping[str, Any]] = lambda problem, plan: {}
+    """Keys of ``--json`` that say more of a plan than terms and metrics do."""

@@ -92,25 +92,6 @@ def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
     return tuple(found)
 
 
-def reservations(problem: JobPlacement, waiting: Ints, free_mgpu: Ints) -> dict[int, int]:
-    """Job → region for which a live fleet would keep servers for it: one a region, for the first waiting job that other
-    jobs alone keep out of it. A job that may run in several gets the one with the most free GPUs.
-
-    Args:
-        waiting: in queue order; parts of a job count as one, by the first.
-        free_mgpu: [R] milli-GPUs that the plan leaves free.
-    """
-    p, found = problem, dict[int, int]()
-    for j in waiting.tolist():
-        if len(found) == len(p.regions):
-            break
-        fits = [one.cluster for one in reasons(p, j) if one.obstacle is Obstacle.IN_USE]
-        left = sorted({int(region) for region in p.clusters.region[fits]} - set(found.values()))
-        if left and p.first_part[j] == j:
-            found[j] = max(left, key=lambda region: int(free_mgpu[region]))
-    return found
-
-
 def _alone(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
     """Reasons that rule a pending job out, cluster by cluster, whatever other jobs do."""
     p = problem

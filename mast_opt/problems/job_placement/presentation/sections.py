@@ -6,7 +6,8 @@ Every figure comes from the verifier's half of the problem, none from a solver.
 import numpy as np
 
 from mast_opt.core.units import MILLI
-from mast_opt.problems.job_placement.analysis.rejection_reasons import reason_in_words, reservations
+from mast_opt.problems.job_placement.analysis.rejection_reasons import reason_in_words
+from mast_opt.problems.job_placement.analysis.reservations import Reservation, reservations
 from mast_opt.problems.job_placement.migration.plan_rows import servers_in_words
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
@@ -15,6 +16,7 @@ from mast_opt.problems.job_placement.verification.measures import free_after, ro
 from mast_opt.problems.kind.presentation import Bars, Chart, Form, Head, HeatMap, Scale, Section, ratios
 
 Cell = str | float | int | None
+MS_PER_HOUR = 3_600_000
 MOST_EXPLAINED = 200
 """Jobs that wait for which the reason is worked out, in queue order."""
 
@@ -144,16 +146,15 @@ def _waiting(problem: JobPlacement, plan: Plan, admitted: Bools) -> tuple[Sectio
     waiting = p.order[~admitted[p.order]]
     if not len(waiting):
         return ()
-    free = np.bincount(p.server_region, free_after(p, plan)[:, GPU], len(p.regions)).astype(np.int64)
     listed = waiting[:MOST_EXPLAINED]
-    reserved = reservations(p, listed, free)
+    reserved = reservations(p, plan, listed)
     rows = tuple(
         (
             p.jobs.labels[j],
             int(p.tiers[p.queue_tier[j]]),
             int(p.jobs.tasks[j]),
             float(p.options.mgpu[p.options.job == j][0]) / WHOLE,
-            p.regions[reserved[j]] if j in reserved else "",
+            *_reserved(p, reserved.get(j)),
             reason_in_words(p, j),
         )
         for j in listed.tolist()
@@ -163,6 +164,7 @@ def _waiting(problem: JobPlacement, plan: Plan, admitted: Bools) -> tuple[Sectio
         *Form.COUNT.heads("tier", "tasks"),
         Head("GPUs a task", Form.AMOUNT),
         Head("reserve in"),
+        Head("within, h", Form.AMOUNT),
         Head("why"),
     )
     jobs = int(p.counts_once[waiting].sum())
@@ -172,6 +174,13 @@ def _waiting(problem: JobPlacement, plan: Plan, admitted: Bools) -> tuple[Sectio
     if len(waiting) > MOST_EXPLAINED:
         note += f" The first {MOST_EXPLAINED} of the queue are listed."
     return (Section("Jobs that wait", heads, rows, note),)
+
+
+def _reserved(problem: JobPlacement, one: Reservation | None) -> tuple[Cell, Cell]:
+    """Region where a waiting job has a reservation, and hours within which it fits."""
+    if one is None:
+        return "", None
+    return problem.regions[one.region], None if one.by_ms is None else one.by_ms / MS_PER_HOUR
 
 
 def charts(problem: JobPlacement, plan: Plan) -> tuple[Chart, ...]:

@@ -1,0 +1,140 @@
+"""Reservations of a plan (job placement): the waiting jobs for which a live fleet would keep servers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.units import MILLI
+from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, reasons
+from mast_opt.problems.job_placement.fit_times import FOREVER, GroupTimes, Room, Task, Use
+from mast_opt.problems.job_placement.gpu_assignment import read_devices
+from mast_opt.problems.job_placement.plan import Plan
+from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, RACK, SERVER, WHOLE, Ints
+from mast_opt.problems.job_placement.verification.measures import free_after
+
+MOST_LOOKED_AT = 200
+"""Waiting jobs that may get one, in queue order."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Reservation of a waiting job."""
+
+    job: int
+    """Its row of ``jobs``, the first one of a job of several parts."""
+    region: int
+    by_ms: int | None
+    """Time from the plan at which it fits if all work ends at its limit, whoever waits before it; None where limits do
+    not say, and for jobs of several parts."""
+    servers: tuple[str, ...]
+    """Servers that would be kept for it; empty where the time is not known."""
+
+
+def reservations(problem: JobPlacement, plan: Plan, waiting: Ints) -> dict[int, Reservation]:
+    """Job → its reservation: one a region, for the first waiting job that other jobs alone keep out of it. A job that
+    may run in several gets the one where it fits first.
+
+    Args:
+        waiting: rows of ``jobs`` in queue order; the first ``MOST_LOOKED_AT`` are looked at.
+    """
+    p, found, taken = problem, dict[int, Reservation](), set[int]()
+    works: _Works | None = None
+    for j in waiting[:MOST_LOOKED_AT].tolist():
+        if len(taken) == len(p.regions):
+            break
+        fits = [one.cluster for one in reasons(p, j) if one.obstacle is Obstacle.IN_USE]
+        left = sorted({int(region) for region in p.clusters.region[fits]} - taken)
+        if not left or p.first_part[j] != j:
+            continue
+        works = works or _Works(p, plan)
+        times = {region: works.times(j, region) for region in left}
+        region = min(left, key=lambda one: (times[one].by(), -works.free_mgpu[one]))
+        by_ms = times[region].by()
+        servers = () if by_ms == FOREVER else times[region].servers(by_ms)
+        found[j] = Reservation(j, region, None if by_ms == FOREVER else by_ms, servers)
+        taken.add(region)
+    return found
+
+
+def facts(problem: JobPlacement, plan: Plan) -> dict[str, Any]:
+    """The reservations of the waiting jobs, for programs."""
+    p = problem
+    waiting = p.order[~np.isin(p.order, plan.job)]
+    return {
+        "reservations": [
+            {
+                "job": p.jobs.labels[j],
+                "region": p.regions[one.region],
+                "within_s": None if one.by_ms is None else one.by_ms / MILLI,
+                "servers": list(one.servers),
+            }
+            for j, one in reservations(p, plan, waiting).items()
+        ]
+    }
+
+
+class _Works:
+    """Work on every server after a plan."""
+
+    def __init__(self, problem: JobPlacement, plan: Plan) -> None:
+        p = self._p = problem
+        self.free_mgpu = np.bincount(p.server_region, free_after(p, plan)[:, GPU], len(p.regions)).tolist()
+        """[R] milli-GPUs that the plan leaves free."""
+        leaves = plan.preempt.copy()
+        leaves[plan.moved] = True
+        stays = np.flatnonzero(~leaves[p.allocations.running])
+        need_of = np.zeros((len(p.running), 3), np.int64)
+        need_of[p.allocations.running] = p.allocations.need
+        kind = p.servers.gpu_type[plan.server]
+        asked = np.stack(
+            [p.need_mgpu[plan.job, kind], p.jobs.cpu_mcores[plan.job], p.jobs.memory_mib[plan.job]], axis=1
+        )
+        running = np.concatenate([p.allocations.running[stays], plan.moved])
+        end = np.concatenate([p.running.ends_within_ms[running], p.jobs.limit_ms[plan.job]])
+        self._end = np.where(end > 0, end, FOREVER)
+        at = self._standing = p.standing
+        self._tier = np.concatenate([at.running.tier[running], at.jobs.tier[plan.job]])
+        self._stoppable = np.concatenate([at.running.preemptible[running], at.jobs.tier[plan.job] > 0])
+        held = p.allocations
+        self._server = np.concatenate([held.server[stays], plan.moved_server, plan.server])
+        self._tasks = np.concatenate([held.tasks[stays], plan.moved_tasks, plan.tasks])
+        self._need = np.concatenate([held.need[stays], need_of[plan.moved], asked])
+        index = np.concatenate([held.gpu_index[stays], plan.moved_gpu_index, plan.gpu_index])
+        indexed = np.concatenate([held.indexed[stays], plan.moved_indexed, plan.indexed])
+        found = read_devices(p.servers.supply[:, GPU], self._server, self._tasks, self._need, index, indexed)
+        self._mgpu_of: dict[int, dict[int, int]] = {}
+        for row, device, mgpu in zip(found.row.tolist(), found.device.tolist(), found.mgpu.tolist()):
+            self._mgpu_of.setdefault(row, {})[device] = mgpu
+        self._on: dict[int, list[int]] = {}
+        for row in np.argsort(self._end, kind="stable").tolist():
+            self._on.setdefault(int(self._server[row]), []).append(row)
+
+    def times(self, j: int, region: int) -> GroupTimes:
+        """Times at which a job fits into a region; none for one of several parts."""
+        p = self._standing
+        together, tasks = p.jobs.within[j] == SERVER, int(p.jobs.tasks[j])
+        found = GroupTimes(1 if together else tasks)
+        gang = j not in p.parts.job
+        there = np.flatnonzero((p.server_region == region) & p.accepts[j][p.servers.gpu_type] & gang)
+        for s in there.tolist():
+            kind, rack = int(p.servers.gpu_type[s]), p.racks.labels[p.servers.rack[s]]
+            group = (p.clusters.labels[p.server_cluster[s]], p.gpu_types[kind])
+            task = Task(int(p.need_mgpu[j, kind]), int(p.jobs.cpu_mcores[j]), int(p.jobs.memory_mib[j]))
+            supply = p.servers.supply[s].tolist()
+            room = Room(supply[GPU] // WHOLE, supply[CPU], supply[MEMORY])
+            times = room.times(self._uses(s, int(p.jobs.tier[j])), task, tasks)
+            own = times[tasks - 1 :] if together else times
+            found.put(p.servers.labels[s], (*group, rack) if p.jobs.within[j] == RACK else group, own, last=True)
+        found.sort()
+        return found
+
+    def _uses(self, server: int, tier: int) -> list[tuple[int, Use]]:
+        """(end, what it holds) of the work on a server that a job of this tier waits for, ascending."""
+        found = []
+        for row in self._on.get(server, ()):
+            if not (self._stoppable[row] and self._tier[row] > tier):
+                amount = (self._need[row] * self._tasks[row]).tolist()
+                found.append((int(self._end[row]), Use(self._mgpu_of.get(row, {}), amount[CPU], amount[MEMORY])))
+        return found

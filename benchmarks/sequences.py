@@ -1,7 +1,8 @@
 """Sequences of instances that change by a percent at each step: each is solved from the last plan, some from scratch.
 
     python benchmarks/sequences.py data --steps 200 --cold 20 --out ROWS.jsonl
-    python benchmarks/sequences.py servers --size 200000 --steps 20 --cold 10 --out ROWS.jsonl
+    python benchmarks/sequences.py servers --size 200000 --steps 20 --out ROWS.jsonl
+    python benchmarks/sequences.py jobs --out ROWS.jsonl
     python benchmarks/sequences.py page ROWS.jsonl > docs/benchmarks/sequences.md
 
 A step is a line of ROWS.jsonl. One thread; times are processor time, so they hardly depend on other work on the
@@ -25,13 +26,20 @@ import mast_opt
 Row = dict[str, Any]
 SHARE = 0.01
 """Share of workloads, sizes, servers or reservations that a step changes."""
-FIRST = {"data": ("tetris", 400), "servers": ("ras", 20)}
+FIRST: dict[str, tuple[str, int | None]] = {"data": ("tetris", 400), "servers": ("ras", 20), "jobs": ("highs", None)}
 """Solver, and rounds of a solve from scratch."""
+AS_LONG = {"data": 6, "servers": 1, "jobs": None}
+"""Rounds of a re-solve."""
+
+
+SHAPES = {8_000: (5_000, 20), 500_000: (100_000, 30)}
+"""Workloads of a data placement → its datasets and regions."""
 
 
 def data(size: int) -> Any:
-    """Data placement with so many workloads, 5/8 as many datasets, and 20 regions."""
-    sizes = {"datasets": size * 5 // 8, "workloads": size, "regions": 20}
+    """Data placement with so many workloads; see ``SHAPES``."""
+    datasets, regions = SHAPES[size]
+    sizes = {"datasets": datasets, "workloads": size, "regions": regions}
     return mast_opt.generate("data-placement", "standard", seed=1, **sizes)
 
 
@@ -39,6 +47,11 @@ def servers(size: int) -> Any:
     """Server assignment with so many servers and 200 reservations."""
     sizes = {"servers": size, "reservations": 200, "datacenters": 10}
     return mast_opt.generate("server-assignment", "standard", seed=1, **sizes)
+
+
+def jobs(size: int) -> Any:
+    """Max-min fair shares of so many jobs on GPUs of three types."""
+    return mast_opt.generate("resource-allocation", "standard", seed=1, jobs=size, types=3)
 
 
 def some(count: int, rng: np.random.Generator) -> Any:
@@ -90,6 +103,38 @@ def servers_later(problem: Any, plan: Any, rng: np.random.Generator, step: int) 
     )
 
 
+def jobs_later(problem: Any, plan: Any, rng: np.random.Generator, step: int) -> Any:
+    """New jobs, like others, in place of some; a type has 1% more or fewer GPUs, or one."""
+    new = some(len(problem.jobs), rng)
+    like = rng.choice(len(problem.jobs), len(new))
+    labels, rate, fair = (
+        np.array(problem.jobs.labels, object),
+        problem.members.rate.copy(),
+        problem.jobs.fair_rate.copy(),
+    )
+    labels[new] = [f"new-{step}-{at}" for at in new.tolist()]
+    speed = rng.uniform(0.5, 2, len(new))
+    for job, other, factor in zip(new.tolist(), like.tolist(), speed.tolist(), strict=True):
+        rate[problem.members.job == job] = factor * problem.members.rate[problem.members.job == other]
+        fair[job] = factor * problem.jobs.fair_rate[other]
+    owner = np.zeros(len(problem.configurations), np.int64)
+    owner[problem.members.configuration] = problem.members.job
+    names = [
+        f"{labels[job]}@{old.split('@')[1]}" for job, old in zip(owner, problem.configurations.labels, strict=True)
+    ]
+    amount, kind = problem.resources.amount.copy(), rng.integers(len(problem.resources.amount))
+    amount[kind] += rng.choice([-1, 1]) * max(1, round(amount[kind] * SHARE))
+    return problem.with_columns(
+        {
+            "jobs.labels": tuple(labels.tolist()),
+            "jobs.fair_rate": fair,
+            "configurations.labels": tuple(names),
+            "members.rate": rate,
+            "resources.amount": amount,
+        }
+    )
+
+
 def timed(solve: Any, *arguments: Any, **asked: Any) -> tuple[Any, Row]:
     """A solution, and its figures."""
     began, clock = time.process_time(), time.perf_counter()
@@ -103,11 +148,12 @@ def timed(solve: Any, *arguments: Any, **asked: Any) -> tuple[Any, Row]:
 
 def sequence(what: str, size: int, steps: int, cold: int, out: Path) -> None:
     """Append the rows of a sequence to a file."""
-    make, later = (data, data_later) if what == "data" else (servers, servers_later)
+    make, later = MAKE[what]
     solver, rounds = FIRST[what]
     problem, rng = make(size), np.random.default_rng(1)
     mast_opt.warm_up(problem.kind)
-    solution, first = timed(mast_opt.solve, problem, solver, iterations=rounds if what == "data" else 1, gap=0.0)
+    begin = 1 if what == "servers" else rounds
+    solution, first = timed(mast_opt.solve, problem, solver, iterations=begin, gap=0.0)
     with out.open("a") as file:
         file.write(json.dumps({"what": what, "size": size, "step": 0, "first": first}) + "\n")
         for step in range(1, steps + 1):
@@ -117,7 +163,7 @@ def sequence(what: str, size: int, steps: int, cold: int, out: Path) -> None:
             row["cold_because"] = solution.reuse.cold
             if step % cold == 0:
                 _, row["cold"] = timed(mast_opt.solve, problem, solver, iterations=rounds, gap=solution.gap)
-                _, row["as_long"] = timed(mast_opt.solve, problem, solver, iterations=6 if what == "data" else 1)
+                _, row["as_long"] = timed(mast_opt.solve, problem, solver, iterations=AS_LONG[what])
             file.write(json.dumps(row) + "\n")
             file.flush()
 
@@ -151,32 +197,38 @@ def page(path: Path) -> str:
     return "\n".join([*lines, "", TAIL])
 
 
-NAMES = {"data": "data placement, workloads", "servers": "server assignment, servers"}
+MAKE = {"data": (data, data_later), "servers": (servers, servers_later), "jobs": (jobs, jobs_later)}
+NAMES = {
+    "data": "data placement, workloads",
+    "servers": "server assignment, servers",
+    "jobs": "resource allocation, max-min, jobs",
+}
 HEAD = """# Sequences of instances that change a little
 
-Each step changes 1% of the workloads and of the dataset sizes and the GPUs of one region, or replaces 1% of the servers and changes what 1% of the
-reservations ask for. It is solved by `mast_opt.resolve` from the last plan. Some steps are also solved from scratch: to the gap that the re-solve
-reached (or as near as that many rounds come), and with as many rounds as the re-solve had.
+Each step changes 1% of the workloads and of the dataset sizes and the GPUs of one region; or replaces 1% of the servers and changes what 1% of the
+reservations ask for; or replaces 1% of the jobs and changes the GPUs of one type. It is solved by `mast_opt.resolve` from the last plan. Some steps
+are also solved from scratch: to the gap that the re-solve reached (or as near as that many rounds come), and with as many rounds as the re-solve had.
 
 Figures are medians; seconds are processor time of one thread on a shared machine; shares are of the re-solve's time, and what is left of
 it matches labels, carries prices over and reads results.
 
 | instance | steps | changed rows | s | search | verifier | last gap | s, from scratch | times as long | re-solve's objective against it | against as many rounds |
 |---|---|---|---|---|---|---|---|---|---|---|"""  # noqa: E501 - a table's head
-TAIL = """Data placement has 5/8 as many datasets as workloads and 20 regions; the present state stays as it is. Fleets
-have 200 reservations in 10 datacenters; each plan is carried out before the next step. `benchmarks/sequences.py` makes
-rows and page.
+TAIL = """The smaller data placement has 5,000 datasets and 20 regions; the present state stays as it is. Fleets have
+200 reservations in 10 datacenters; each plan is carried out before the next step. Jobs run on three GPU types.
+`benchmarks/sequences.py` makes rows and page.
 
 On such fleets a solve from scratch begins next to the last plan as well, and is as quick to the same gap. In data
 placement it is not, and its plan and bound end a little better than those that only ever went on: solve from scratch
-now and then."""
+now and then. Max-min shares begin at the basis that the last plan and its prices describe; four fifths of their time is
+one linear program in HiGHS, which takes 15 ms however few of its columns change."""
 
 
 def main() -> None:
     """Run a sequence, or print the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
-    for what, size in (("data", 8_000), ("servers", 200_000)):
+    for what, size in (("data", 8_000), ("servers", 200_000), ("jobs", 1024)):
         one = commands.add_parser(what)
         one.add_argument("--size", type=int, default=size)
         one.add_argument("--steps", type=int, default=200)

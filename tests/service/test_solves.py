@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -159,6 +160,22 @@ def test_a_plan_from_the_question_to_its_last_step(tmp_path: Path) -> None:
         assert sum(isinstance(one.event, ev.SolveEnded) for one in store.read()) == 2
         with live.state() as state:
             assert state.plans.awaited("data") == ""
+
+
+def test_a_solve_goes_on_from_an_earlier_plan(tmp_path: Path) -> None:
+    with served(tmp_path) as (client, *_, solves):
+        for method, path, body in many():
+            client.request(method, f"/{path}", json=body)
+        client.app.clock.ahead_ms += 3_600_000  # type: ignore[attr-defined]
+        first = ended(client, begin(client, {"path": "data", "time_limit_s": 2}))
+        assert client.post("/v1/solves", json={"path": "data", "from_plan": "none"}).status_code == 404
+        assert client.post("/v1/solves", json={"path": "servers", "from_plan": first["plan"]}).status_code in (404, 409)
+        client.post("/v1/jobs", json=[{"job": "another", "datasets": ["d3"], **WORK}])
+        asked = {"path": "data", "from_plan": first["plan"], "time_limit_s": 60}
+        again = ended(client, begin(client, asked))
+        assert again["error"] == ""
+        stated = tomllib.loads((solves.folder_of(solves.one(again["solve"])) / PLAN / "plan.toml").read_text())
+        assert stated["reuse"]["start"], stated["reuse"]
 
 
 def test_a_solve_is_stopped_and_keeps_its_incumbent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,9 @@ from mast_opt.planner.solving.dispatch import solve
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.kind.carried_axes import Match
 from mast_opt.problems.registry import kind_of
+from mast_opt.problems.resource_allocation.policies import HIERARCHICAL, POLICIES
 from tests.narrowing import some
+from tests.resource_allocation.support import with_policy
 
 SIZES = {"datasets": 40, "workloads": 60, "regions": 5}
 ASKED: dict[str, Any] = {"threads": 1, "gap": 0.0}
@@ -115,9 +117,15 @@ def double_demand(problem: DataPlacement) -> DataPlacement:
     return problem.with_columns({"options.mgpu": 2 * problem.options.mgpu})
 
 
+DOUBLED = "100% of the rows of gpu_demand have changed, in all by 100%"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
-    [(lost_region, "a region is new or gone"), (double_demand, "100% of the rows of gpu_demand have changed")],
+    [
+        (lost_region, "a region is new or gone"),
+        (double_demand, DOUBLED),
+    ],
 )
 def test_what_changes_everything_is_solved_from_scratch(
     solved: tuple[DataPlacement, mast_opt.Solution[Any]], change: Any, words: str
@@ -130,6 +138,46 @@ def test_what_changes_everything_is_solved_from_scratch(
     cold = mast_opt.solve(problem, "tetris", iterations=4, **ASKED)
     assert (found.objective, found.bound) == (cold.objective, cold.bound)
     assert some(found.reuse).reference_gap == cold.gap
+
+
+def test_new_values_everywhere_are_no_other_instance(solved: tuple[DataPlacement, mast_opt.Solution[Any]]) -> None:
+    before, earlier = solved
+    problem = before.with_columns({"options.mgpu": before.options.mgpu * 21 // 20})
+    reuse = some(mast_opt.resolve(problem, earlier, iterations=4, **ASKED).reuse)
+    assert (reuse.start, reuse.prices, reuse.cold) == (True, True, "")
+    assert reuse.changed["gpu_demand"] == np.count_nonzero(problem.options.mgpu) > len(problem.options) / 2
+
+
+def test_jobs_that_come_and_go_leave_a_basis() -> None:
+    before = mast_opt.generate("resource-allocation", "standard", seed=3, jobs=40)
+    earlier = mast_opt.solve(before, "highs", threads=1)
+    rate, amount = before.members.rate.copy(), before.resources.amount.copy()
+    rate[3:9], amount[0] = rate[3:9] * 1.5, amount[0] + 1
+    problem = before.with_columns(
+        {
+            "jobs.labels": ("newcomer", *before.jobs.labels[1:]),
+            "configurations.labels": ("newcomer@gpu-1", "newcomer@gpu-2", *before.configurations.labels[2:]),
+            "members.rate": rate,
+            "resources.amount": amount,
+        }
+    )
+    found, cold = mast_opt.resolve(problem, earlier, threads=1), mast_opt.solve(problem, "highs", threads=1)
+    assert (some(found.reuse).start, some(found.reuse).prices, some(found.reuse).cold) == (True, True, "")
+    assert found.status is cold.status is Status.OPTIMAL
+    assert some(found.objective) == pytest.approx(some(cold.objective), rel=1e-9)
+    assert sorted(some(found.plan).rate) == pytest.approx(sorted(some(cold.plan).rate), rel=1e-6)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_goes_on_to_the_same_allocation(policy: str) -> None:
+    family = "features" if policy == HIERARCHICAL else "standard"
+    before = with_policy(mast_opt.generate("resource-allocation", family, seed=5, jobs=20), policy)
+    earlier = mast_opt.solve(before, "highs", threads=1)
+    problem = before.with_columns({"members.rate": before.members.rate * np.linspace(1.0, 1.05, len(before.members))})
+    found, cold = mast_opt.resolve(problem, earlier, threads=1), mast_opt.solve(problem, "highs", threads=1)
+    assert some(found.reuse).start
+    assert found.status is cold.status
+    assert some(found.objective) == pytest.approx(some(cold.objective), rel=1e-5)
 
 
 def test_a_result_far_from_proven_is_solved_again(

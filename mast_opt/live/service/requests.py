@@ -167,6 +167,8 @@ class SolveRequest(Struct, forbid_unknown_fields=True, frozen=True):
     """Replicas of what was read in the last seven days, as far as there is room."""
     ingress_tb_per_day: Annotated[dict[Name, _IngressTb], Meta(max_length=1000)] = {}
     """Region → what copies may bring in a day; a region that is not there has no limit."""
+    from_plan: Annotated[str, Meta(max_length=100)] = ""
+    """Earlier plan of the path from which the solve goes on, a few rounds where little has changed."""
 
 
 BodyT = TypeVar("BodyT")

@@ -20,7 +20,8 @@ from mast_opt.live.service.solve_files import FAILED, INSTANCE, OUTCOME, PLAN, S
 from mast_opt.planner.io import read
 from mast_opt.planner.io.atomic import new_file
 from mast_opt.planner.io.events import EVENTS, event_line
-from mast_opt.planner.solving import solve, write_plan_folder
+from mast_opt.planner.solving import resolve, solve, write_plan_folder
+from mast_opt.problems.registry import kind_of
 
 NICENESS = 5
 """The service comes first."""
@@ -30,6 +31,7 @@ def run(folder: Path, cancel: threading.Event) -> dict[str, Any]:
     """Solve the instance in the folder of a requested solve, and write plan and outcome; returns the outcome."""
     settings = json.loads((folder / SETTINGS).read_text())
     _limit(settings.pop("memory_mib"), settings.pop("file_mib"))
+    earlier = settings.pop("from_plan")
     with (folder / EVENTS).open("w", encoding="utf-8") as progress:
 
         def on_event(event: Event) -> None:
@@ -38,7 +40,12 @@ def run(folder: Path, cancel: threading.Event) -> dict[str, Any]:
 
         try:
             problem = read(folder / INSTANCE)
-            solution = solve(problem, on_event=on_event, cancel=cancel, **settings)
+            told = {**settings, "on_event": on_event, "cancel": cancel}
+            if earlier:
+                way = kind_of(problem).solvers.continuation(settings["solver"])
+                solution = resolve(problem, earlier, again=None if way is None else way.rounds, **told)
+            else:
+                solution = solve(problem, **told)
             if solution.plan is not None:
                 write_plan_folder(problem, solution, folder / PLAN)
             found = {"status": solution.status.value, "objective": solution.objective, "bound": solution.bound}

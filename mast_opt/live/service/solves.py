@@ -143,7 +143,8 @@ class Solves:
             folder.mkdir(mode=0o700, parents=True)
             write(question.problem, folder / files.INSTANCE)
             settings = {name: getattr(asked, name) for name in ("time_limit_s", "gap", "seed", "threads")}
-            settings |= {"solver": solver, "memory_mib": self._limits.memory_mib, "file_mib": self._limits.file_mib}
+            settings |= {"from_plan": self._earlier(asked), "solver": solver}
+            settings |= {"memory_mib": self._limits.memory_mib, "file_mib": self._limits.file_mib}
             for name, text in ((files.SETTINGS, json.dumps(settings)), (files.ASKED, json.dumps(asdict(solve)))):
                 with new_file(folder / name) as draft:
                     draft.write_text(text)
@@ -151,6 +152,15 @@ class Solves:
             self._begun()
             raise
         return solve
+
+    def _earlier(self, asked: SolveRequest) -> str:
+        """Folder of the plan from which a solve is to go on, "" for none. Raises Problem (404)."""
+        if not asked.from_plan:
+            return ""
+        for plan in self._store.plans():
+            if (plan.id, plan.path) == (asked.from_plan, asked.path):
+                return str(self._root() / plan.folder / files.PLAN)
+        raise Problem(404, "no-plan", f"there is no plan {asked.from_plan} of path {asked.path}")
 
     def launch(self, solve: Solve) -> bool:
         """Begin a prepared solve if the log says that it was asked for; otherwise its folder goes. Raises

@@ -34,8 +34,9 @@ from mast_opt.problems.search.interface import Carried
 
 GAP = SolveParams().gap
 """Gap that is asked for by default."""
-MOST_CHANGED = 0.5
-"""Largest share of a table's rows that may have changed."""
+MOST_CHANGED, MOST_GROWTH = 0.5, 0.2
+"""Largest share of a table's rows that may be new or gone, and by how much the sum of a column may change where more
+rows have other values."""
 GAP_GROWTH, GAP_SLACK = 2.0, 0.02
 """A re-solve may have so many times the gap of the last solve from scratch, and so much more."""
 
@@ -74,8 +75,8 @@ def resolve(
 
     The plan begins with the earlier one and stays near it, and the bound goes on from the earlier certificate. A label
     that is the same means the same thing. The instance is solved from scratch where more than half of a table's rows
-    have changed, a region is new or gone, or the gap comes out far above that of the last solve from scratch;
-    ``Solution.reuse`` says so.
+    are new or gone, or have other values with a sum that is more than a fifth apart, where a region is new or gone, or
+    where the gap comes out far above that of the last solve from scratch; ``Solution.reuse`` says so.
 
     Args:
         problem: the instance as it is now.
@@ -98,7 +99,7 @@ def resolve(
         _of_solution(kind, problem, previous) if isinstance(previous, Solution) else _of_folder(problem, previous, now)
     )
     chosen = solver or (able(kind, problem) or AUTO if earlier.solver == AUTO else earlier.solver)
-    how = kind.solvers.again.get(chosen)
+    how = kind.solvers.continuation(chosen)
     match = None if earlier.digests is None else Match(earlier.digests, now)
     if match is not None and not match.shared():
         raise UsageError(f"the earlier plan has no label in common with {problem.name}; solve it without that plan")
@@ -108,7 +109,7 @@ def resolve(
     if not cold:
         carried = _carried(problem, earlier, match, how)
         rounds, within = iterations if again is None else again, gap
-        if how is not None and rounds is None and time_limit_s is None:
+        if how is not None and how.rounds is not None and rounds is None and time_limit_s is None:
             rounds, within = how.rounds, max(within, earlier.gap or 0.0)
         near = (
             None if asked.get("freeze") or not Settling(kind, problem, earlier.plan, "near").applies else earlier.plan
@@ -133,7 +134,7 @@ def resolve(
 def carried_from(problem: Problem[PlanT], previous: Solution[PlanT], solver: str) -> Carried | None:
     """Parts of an earlier solve besides its plan; None where the solver cannot go on from them, or there are none."""
     kind = kind_of(problem)
-    how = kind.solvers.again.get(able(kind, problem) if solver == AUTO else solver)
+    how = kind.solvers.continuation((able(kind, problem) or AUTO) if solver == AUTO else solver)
     origin: Origin | None = getattr(previous.plan, "origin", None)
     if how is None or previous.certificate is None or origin is None or origin.problem is None:
         return None
@@ -194,8 +195,13 @@ def _too_different(
     if fixed:
         return f"a {fixed[0].replace('_', ' ')} is new or gone"
     for table, (rows, of) in differing.items():
-        if rows > MOST_CHANGED * of:
-            return f"{percent(rows / of, 0)} of the rows of {table} have changed"
+        if match is None or rows <= MOST_CHANGED * of:
+            continue
+        if match.replaced(table) > MOST_CHANGED * of:
+            return f"{percent(match.replaced(table) / of, 0)} of the rows of {table} are new or gone"
+        if match.growth(table) > MOST_GROWTH:
+            much = percent(match.growth(table), 0)
+            return f"{percent(rows / of, 0)} of the rows of {table} have changed, in all by {much}"
     return ""
 
 

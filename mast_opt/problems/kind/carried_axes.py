@@ -14,7 +14,8 @@ from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.kind.schema import Schema, Tables
 
 Digests = Mapping[str, NDArray[np.uint64]]
-"""``axis NAME`` → digests of labels; ``key TABLE`` and ``row TABLE`` → digests of the rows' keys and of whole rows."""
+"""``axis NAME`` → digests of labels; ``key TABLE`` and ``row TABLE`` → digests of the rows' keys and of whole rows;
+``totals TABLE`` → the sums of its columns of numbers, in the bits of a float."""
 _KEPT = "_digests"
 _SHIFTS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _STEP = 0x9E3779B97F4A7C15
@@ -38,7 +39,7 @@ def digests_of(
     found = {f"axis {axis}": _of_labels(labels) for axis, labels in tables.axes.items()}
     for table in schema.tables:
         key = np.zeros(tables.rows(table.name), np.uint64)
-        row = np.zeros_like(key)
+        row, totals = np.zeros_like(key), []
         for number, column in enumerate(table.columns, start=1):
             values, there = tables.get(table.name, column.name), tables.present.get(table.name, {}).get(column.name)
             if column.axis is not None:
@@ -46,6 +47,7 @@ def digests_of(
                 digest = labels[values] if len(labels) else np.zeros(len(values), np.uint64)
             else:
                 digest = (values + 0.0).view(np.uint64) if values.dtype == np.float64 else values.astype(np.uint64)
+                totals.append(float(values.sum()))
             digest = _mixed(digest + _salt(number))
             if there is not None:
                 digest = np.where(there, digest, 0)
@@ -53,6 +55,7 @@ def digests_of(
             if column.name in table.key:
                 key += digest
         found |= {f"key {table.name}": key if table.key else row, f"row {table.name}": row}
+        found[f"totals {table.name}"] = np.array(totals).view(np.uint64)
     for name, places in classes.items():
         parts = (found[f"axis {axis}"][at] + _salt(number) for number, (axis, at) in enumerate(places.items(), start=1))
         found[f"key {name}"] = np.sum([_mixed(part) for part in parts], axis=0, dtype=np.uint64)
@@ -85,6 +88,18 @@ class Match:
         axes = sorted((name for name in self.now if name.startswith("axis ")), key=lambda name: len(self.now[name]))
         return any((_positions(self.earlier[name], self.now[name]) >= 0).any() for name in axes)
 
+    def replaced(self, table: str) -> int:
+        """Number of rows of a table that are new or gone, whichever are more."""
+        at = self.rows(table)
+        kept = int(np.count_nonzero(at >= 0))
+        return max(len(at), len(self.earlier[f"key {table}"])) - kept
+
+    def growth(self, table: str) -> float:
+        """Largest change in the sum of a column of a table, relative to the smaller sum."""
+        then, now = (of[f"totals {table}"].view(np.float64) for of in (self.earlier, self.now))
+        apart, least = np.abs(now - then), np.minimum(np.abs(now), np.abs(then))
+        return float(np.divide(apart, least, out=np.where(apart > 0, np.inf, 0.0), where=least > 0).max(initial=0.0))
+
     def changed(self) -> dict[str, tuple[int, int]]:
         """Table → number of rows that are new, gone or have other values, and of rows in the larger instance."""
         found = {}
@@ -102,8 +117,8 @@ class Match:
 class Continuation:
     """Way of a solver to go on from an earlier solve."""
 
-    rounds: int
-    """Iterations of a re-solve where neither they nor a time limit is given."""
+    rounds: int | None
+    """Iterations of a re-solve where neither they nor a time limit is given; None for a method that ends by itself."""
     fixed: tuple[str, ...]
     """Axes of whose labels each shapes the whole plan: where one is new or gone, there is nothing to go on from."""
     certificate: Callable[[Any, Mapping[str, NDArray[Any]], Match], Mapping[str, NDArray[Any]]]

@@ -69,7 +69,8 @@ def matched(
         values[table.name], present[table.name] = columns, there
     words = tuple(f"{axis}: {listed(sorted(labels))}" for axis, labels in lost.items())
     try:
-        plan = kind.tables.plan_from_tables(problem, Tables(axes, values, present))
+        make = kind.tables.plan_from_matched or kind.tables.plan_from_tables
+        plan = make(problem, Tables(axes, values, present))
     except PlanError as error:
         raise PlanError(error.faults, f"the plan does not carry over to {problem.name} by its labels") from None
     return made_for(problem, plan), words

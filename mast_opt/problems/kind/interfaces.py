@@ -44,6 +44,9 @@ class TableInterface(Generic[ProblemT, PlanT]):
     plan_from_tables: Callable[[ProblemT, Tables], PlanT]
     """Raises PlanError for what only the plan can see."""
     plan_to_tables: Callable[[ProblemT, PlanT], Tables]
+    plan_from_matched: Callable[[ProblemT, Tables], PlanT] | None = None
+    """Maker of a plan from another plan's tables, matched by label, where a plan holds figures that follow from the
+    instance; ``plan_from_tables`` unless given."""
     warnings: Callable[[Tables], tuple[InputWarning, ...]] = lambda tables: ()
     """Values in validated tables that are allowed and were probably not meant. Files are called by the names of their
     tables, rows are counted from 1."""
@@ -107,10 +110,16 @@ class SolverInterface:
     method: Heuristic | None = None
     """How a MIP backend, the ``mip_solver`` of the context, solves a problem of a kind whose objective is no single
     program; the formulations are then for export. None: the backend gets the formulation."""
+    method_again: Continuation | None = None
+    """Way of the method to go on from an earlier solve."""
     method_params: type[Params] | None = None
     """The class of the method's parameters, which every backend takes then."""
     grid_limits: str = ""
     """Description of the method's programs that a backend with a grid for fractions, such as CP-SAT, can solve."""
+
+    def continuation(self, solver: str) -> Continuation | None:
+        """Way of a solver to go on from an earlier solve; None where it has none."""
+        return self.again.get(solver, self.method_again)
 
     def usable(self) -> Iterator[tuple[str, HeuristicSolver]]:
         """Name and heuristic of all but those of other packages that cannot be loaded."""

@@ -2,10 +2,12 @@
 
 from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.carried_axes import Continuation
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.resource_allocation.analysis.elastic_program import conflicts
 from mast_opt.problems.resource_allocation.formulation.formulation import base, size
 from mast_opt.problems.resource_allocation.generate import FAMILIES
+from mast_opt.problems.resource_allocation.methods.carried_prices import carried
 from mast_opt.problems.resource_allocation.methods.params import AllocationParams
 from mast_opt.problems.resource_allocation.methods.solver import solve_policy
 from mast_opt.problems.resource_allocation.plan import Plan, check_plan
@@ -45,12 +47,19 @@ KIND: Kind[ResourceAllocation, Plan] = Kind(
         problem_to_tables=problem_tables.problem_to_tables,
         plan_from_tables=problem_tables.plan_from_tables,
         plan_to_tables=problem_tables.plan_to_tables,
+        plan_from_matched=problem_tables.plan_from_matched,
         exporters={".dat": write_dat},
         example=EXAMPLE,
     ),
     formulation=interfaces.FormulationInterface({"base": base}, size=size),
     verification=interfaces.VerificationInterface(verify, check_plan, certified_bound, improvement=improvement),
-    solvers=interfaces.SolverInterface({}, method=solve_policy, method_params=AllocationParams, grid_limits=ON_A_GRID),
+    solvers=interfaces.SolverInterface(
+        {},
+        method=solve_policy,
+        method_again=Continuation(None, (), carried),
+        method_params=AllocationParams,
+        grid_limits=ON_A_GRID,
+    ),
     generate=interfaces.GenerateInterface(FAMILIES),
     presentation=interfaces.PresentationInterface(sections, charts),
     analysis=interfaces.AnalysisInterface(conflicts=conflicts, hooks=_hooks),

@@ -95,7 +95,7 @@ class Columns:
         """
         p = self.problem
         while True:
-            part = self._restricted()
+            part = self.restricted()
             program = AllocationProgram(part)
             build(part, program)
             mip = program.build(maximise)
@@ -128,7 +128,7 @@ class Columns:
         self.chosen = self.chosen | more
         self._part = None
 
-    def _restricted(self) -> ResourceAllocation:
+    def restricted(self) -> ResourceAllocation:
         """The problem with nothing but the chosen configurations."""
         if self.chosen.all():
             return self.problem
@@ -142,7 +142,7 @@ class Columns:
         worth = prices.rate_weight[members.job] * members.rate
         least = PAYS * max(float(worth.max(initial=0.0)), np.finfo(float).tiny)
         rows = np.flatnonzero((profit[members.configuration] > least) & ~self.chosen[members.configuration])
-        return _best_of_each(p, rows, profit, self._params.joining_configurations)
+        return best_of_each(p, rows, profit, self._params.joining_configurations)
 
 
 def _first(problem: ResourceAllocation, count: int) -> Bools:
@@ -155,7 +155,7 @@ def _first(problem: ResourceAllocation, count: int) -> Bools:
     alone = np.bincount(members.configuration, minlength=len(p.configurations)) == 1
     value = gained / np.maximum(used, np.finfo(float).tiny)
     every = np.arange(len(members))
-    return _best_of_each(p, every[alone[members.configuration]], value, count) | _best_of_each(p, every, value, count)
+    return best_of_each(p, every[alone[members.configuration]], value, count) | best_of_each(p, every, value, count)
 
 
 def _of_the_others(problem: ResourceAllocation, chosen: Bools) -> Bools:
@@ -163,10 +163,10 @@ def _of_the_others(problem: ResourceAllocation, chosen: Bools) -> Bools:
     members = problem.members
     served = np.bincount(members.job[chosen[members.configuration]], minlength=len(problem.jobs)) > 0
     rate: Floats = np.bincount(members.configuration, members.rate, len(problem.configurations)).astype(np.float64)
-    return _best_of_each(problem, np.flatnonzero(~served[members.job]), rate, 1)
+    return best_of_each(problem, np.flatnonzero(~served[members.job]), rate, 1)
 
 
-def _best_of_each(problem: ResourceAllocation, rows: np.ndarray, value: Floats, count: int) -> Bools:
+def best_of_each(problem: ResourceAllocation, rows: np.ndarray, value: Floats, count: int) -> Bools:
     """Mask [C] of the configurations with the highest values, so many for each job, among these rows of members."""
     members = problem.members
     order = rows[np.lexsort((-value[members.configuration[rows]], members.job[rows]))]

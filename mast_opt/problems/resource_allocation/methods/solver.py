@@ -24,11 +24,13 @@ from functools import partial
 import numpy as np
 
 from mast_opt.core.errors import InstanceError
-from mast_opt.core.solve_result import AGREEMENT, Limit, Status
+from mast_opt.core.solve_result import AGREEMENT, Basis, Limit, Status
 from mast_opt.problems.kind.problem_data import Floats, Ints
+from mast_opt.problems.mip import Mip
 from mast_opt.problems.resource_allocation import policies
 from mast_opt.problems.resource_allocation.formulation.formulation import LINEAR, gains, slopes
 from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN, OBJECTIVE, AllocationProgram, Utility
+from mast_opt.problems.resource_allocation.methods.carried_prices import basis_of
 from mast_opt.problems.resource_allocation.methods.columns import Columns
 from mast_opt.problems.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.problems.resource_allocation.methods.levels import (
@@ -279,7 +281,7 @@ def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan 
     params = tools.params_as(AllocationParams)
     params.refuse_unused()
     if params.pop > 1:
-        return pop(problem, tools, start, _allocation, _by_method)
+        return pop(problem, replace(tools, certificate=None), start, _allocation, _by_method)
     result = _allocation(problem, tools, start)
     if problem.objective.mechanism != policies.PARTIAL_ALLOCATION or result.plan is None:
         return result
@@ -335,9 +337,17 @@ def _known(watch: SearchMonitor, weights: float, gap: float) -> bool:
 
 def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """Solve a resource allocation from a start, by the method that its policy asks for."""
-    incumbent, solves, params = Incumbent(problem, tools.watch), Solves(tools), tools.params_as(AllocationParams)
-    used = None if start is None or not start.share.any() else start.share > 0
-    columns = Columns(problem, solves, params, used)
+    incumbent, params = Incumbent(problem, tools.watch), tools.params_as(AllocationParams)
+    prices = None if problem.objective.policy in (policies.NASH, policies.HARMONIC) else tools.certificate
+    all_at_once = prices is not None and len(problem.configurations) <= params.direct_configurations
+    used = None if start is None or all_at_once or not start.share.any() else start.share > 0
+
+    def first_basis(mip: Mip) -> Basis | None:
+        if start is None or prices is None:
+            return None
+        return basis_of(columns.restricted(), mip, start.share[columns.chosen], prices)
+
+    columns = Columns(problem, Solves(tools, first_basis), params, used)
     if start is not None:
         incumbent.settle(start)
     return _by_method(problem, tools, start, columns, incumbent)

@@ -1,6 +1,7 @@
 """Solves of a method: programs handed to a MIP backend under one clock, and what comes back."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mast_opt.core.arrays import FloatArray
@@ -37,11 +38,15 @@ class Solved:
 
 
 class Solves:
-    """Programs of one method, one after another; linear ones begin where the last one ended."""
+    """Programs of one method, one after another; linear ones begin where the last one ended.
 
-    def __init__(self, tools: SearchContext) -> None:
+    Args:
+        first: program → the basis from which the first one begins; None for none.
+    """
+
+    def __init__(self, tools: SearchContext, first: Callable[[Mip], Basis | None] = lambda _: None) -> None:
         assert tools.mip_solver is not None
-        self._tools, self._mip_solver = tools, tools.mip_solver
+        self._tools, self._mip_solver, self._first = tools, tools.mip_solver, first
         self._last: tuple[Mip, Basis] | None = None
         self.count = 0
 
@@ -60,7 +65,7 @@ class Solves:
             Stopped: there is none, or none was found within the limits.
         """
         linear = not mip.integral.any()
-        begin = carried(self._last[1], self._last[0], mip) if linear and self._last is not None else None
+        begin = self._begin(mip) if linear else None
         result = self._result(mip, replace(self._params(mip, start, gap), basis=begin))
         if result.x is None:
             raise Stopped(result)
@@ -68,6 +73,12 @@ class Solves:
             self._last = mip, result.basis
         found = row_prices(self._dual, mip, result, self._params(mip)) if prices else None
         return Solved(mip, result.x, result.bound, found, result.limit, result.message)
+
+    def _begin(self, mip: Mip) -> Basis | None:
+        """The basis from which a linear program begins: that of the last one, or of an earlier allocation."""
+        if self._last is not None:
+            return carried(self._last[1], self._last[0], mip)
+        return self._first(mip)
 
     def _params(self, mip: Mip, start: FloatArray | None = None, gap: float | None = None) -> SolveParams:
         """Parameters of the next allocation program, within the time that is left."""

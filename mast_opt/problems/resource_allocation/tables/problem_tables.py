@@ -6,6 +6,7 @@ import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError, PlanError
 from mast_opt.problems.kind.header import Header, Rule, policy_faults
+from mast_opt.problems.kind.problem_data import Floats
 from mast_opt.problems.kind.schema import Tables
 from mast_opt.problems.kind.stated_columns import arrays_of, left_out, stated_tables
 from mast_opt.problems.resource_allocation.entities import Configurations, Groups, Jobs, Members, Resources, Uses
@@ -80,16 +81,27 @@ def problem_to_tables(problem: ResourceAllocation) -> tuple[Header, Tables]:
 
 def plan_from_tables(problem: ResourceAllocation, tables: Tables) -> Plan:
     """The plan that the tables state. Raises PlanError where a job has no rate."""
-    share, rate = np.zeros(len(problem.configurations)), np.full(len(problem.jobs), -1.0)
-    kept = np.ones(len(problem.jobs))
-    share[tables.get("shares", "configuration")] = tables.get("shares", "share")
+    share, kept = _shares_and_parts(problem, tables)
+    rate = np.full(len(problem.jobs), -1.0)
     rate[tables.get("rates", "job")] = tables.get("rates", "rate")
-    stated = tables.has("rates", "kept")
-    kept[tables.get("rates", "job")[stated]] = tables.get("rates", "kept")[stated]
     if (rate < 0).any():
         lacking = np.flatnonzero(rate < 0).tolist()
         raise PlanError(Fault("rates", f"a row for job {problem.jobs.labels[at]}", column="job") for at in lacking)
     return Plan(share, rate, kept)
+
+
+def plan_from_matched(problem: ResourceAllocation, tables: Tables) -> Plan:
+    """The plan with the shares of another plan's tables, matched by label, and the rates that they have here."""
+    return Plan.of_shares(problem, *_shares_and_parts(problem, tables))
+
+
+def _shares_and_parts(problem: ResourceAllocation, tables: Tables) -> tuple[Floats, Floats]:
+    """[C] the shares, and [J] the kept parts of the rates, that the tables of a plan state."""
+    share, kept = np.zeros(len(problem.configurations)), np.ones(len(problem.jobs))
+    share[tables.get("shares", "configuration")] = tables.get("shares", "share")
+    stated = tables.has("rates", "kept")
+    kept[tables.get("rates", "job")[stated]] = tables.get("rates", "kept")[stated]
+    return share, kept
 
 
 def plan_to_tables(problem: ResourceAllocation, plan: Plan) -> Tables:

@@ -89,5 +89,5 @@ def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | 
     if not whole:
         stopped = {move.what for move in cut.moves if move.action == "stop"}
         kept = tuple(one for one in order.stopped if one.what in stopped)
-        cut = replace(cut, stuck=(), relief=order.relief if kept else (), stopped=kept)
+        cut = replace(cut, stuck=(), late="", relief=order.relief if kept else (), stopped=kept)
     return cut, partial(problem, plan, order.moves, made)

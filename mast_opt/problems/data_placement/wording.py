@@ -1,5 +1,6 @@
 """Amounts of data placement in words, as a planner says them."""
 
+import math
 from fractions import Fraction
 
 from mast_opt.core.units import MB_PER_TB
@@ -30,3 +31,16 @@ def copies(number: int) -> str:
 def days(number: Fraction) -> str:
     """A number of days, in words."""
     return counted(float(number), "day")
+
+
+def shortfall(needed_mb: int, mb_per_day: int, allowed: Fraction) -> str:
+    """Words on what does not arrive within the days that copies may take, and on what would mend it.
+
+    Args:
+        needed_mb: what has to arrive, more than comes in the days allowed.
+        mb_per_day: what arrives in a day.
+        allowed: the days.
+    """
+    missing = needed_mb - mb_per_day * allowed
+    longer = f"{days(Fraction(math.ceil(Fraction(needed_mb, mb_per_day))))}, or " if mb_per_day else ""
+    return f"{tb(math.ceil(missing))} too much; {longer}{tb(math.ceil(missing / allowed))} a day more, would do"

@@ -95,6 +95,8 @@ class Order(Summarised):
     """Work that stops and starts again on the way."""
     notes: tuple[str, ...] = ()
     """Sentences on how the order was made that the reader should know."""
+    late: str = ""
+    """Sentence on steps that take longer than they may, with what would mend it; empty where they do not."""
     begin: date | None = None
     """Date of the first day; None where days are only counted."""
 

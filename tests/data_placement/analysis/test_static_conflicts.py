@@ -79,7 +79,10 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         PROBLEM.with_columns({"datasets.pinned": grid((LOGS, C)), "datasets.forbidden": grid(), "days": Fraction(3)}),
         "place",
         ("logs", "c"),
-        "dataset logs (4 TB) is pinned to c, but no links from the regions that hold it carry that much in 3 days",
+        (
+            "dataset logs (4 TB) is pinned to c, but no links from the regions that hold it carry that much in 3 days: "
+            "1 TB too much; 4 days, or 0.333334 TB a day more, would do"
+        ),
     ),
     "pins over storage": (
         FREE.with_columns(
@@ -96,7 +99,10 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         replace(FREE, datasets=replace(FREE.datasets, pinned=grid((VIDEO, B)))),
         "ingress",
         ("b",),
-        "datasets pinned to b that it does not hold yet are 9 TB but its ingress takes 4 TB in 1 day",
+        (
+            "datasets pinned to b that it does not hold yet are 9 TB but its ingress takes 4 TB in 1 day: "
+            "5 TB too much; 3 days, or 5 TB a day more, would do"
+        ),
     ),
     "work that is banned everywhere": (
         replace(FREE, workloads=replace(FREE.workloads, forbidden=grid((VIEW, C)))),
@@ -208,7 +214,10 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ),
         "ingress",
         (),
-        "at least 19 TB have to be copied but ingress takes 15 TB in 1 day",
+        (
+            "at least 19 TB have to be copied but ingress takes 15 TB in 1 day: "
+            "4 TB too much; 2 days, or 4 TB a day more, would do"
+        ),
     ),
 }
 CASES["more data than storage"] = (

@@ -101,7 +101,8 @@ def _days(order: Order) -> Answer:
         return Answer("When it is done", "blocked", words)
     waves = counted(order.waves, "wave")
     stops = f" {counted(len(order.stopped), 'workload')} must stop for a while." if order.stopped else ""
-    words = f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step.{stops}"
+    late = f" {order.late[:1].upper()}{order.late[1:]}." if order.late else ""
+    words = f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step.{stops}{late}"
     value = "nothing to move" if not order.moves else waves if order.days is None else counted(order.days, "day")
     if order.last_date is not None:
         value, words = order.last_date, f"{value} from {order.date_of(0)}: {words}"

@@ -71,7 +71,7 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
         console.print(Text.assemble(("DONE", "bold green"), f"  {_size(order)}"))
     for words in order.relief:
         print_words(console, f"- {words}" + ("" if order.proven else " (there may be less)"))
-    for words in order.notes:
+    for words in (*order.notes, *filter(None, [order.late])):
         print_words(console, f"- {words}")
     if order.stopped:
         show_section(console, change_sections.stops_section(order), rows)

@@ -16,7 +16,7 @@ from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import listed
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.problems.data_placement.verification.measures import total, totals
-from mast_opt.problems.data_placement.wording import copies, cores, days, tb
+from mast_opt.problems.data_placement.wording import copies, cores, days, shortfall, tb
 
 ROUNDING = 1e-9
 """Relative error granted to sums of link capacities, the only amounts that are compared as floats."""
@@ -165,12 +165,15 @@ def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
         words = f"dataset {name} is pinned to {region}, which is outside its residency ({_homes(p, i)})"
         yield Conflict("residency", (name, region), words)
     for i, r in zip(*(at.tolist() for at in np.nonzero(p.datasets.pinned & ~view.reached))):
+        assert p.links is not None  # without links all is reached
+        wires = (p.links.target == r) & p.datasets.stored[i, p.links.source]
+        late = shortfall(int(p.datasets.size_mb[i]), total(p.links.capacity_mb_per_day[wires]), p.days)
         yield _place(
             p,
             i,
             r,
             f"dataset {p.datasets.labels[i]} ({tb(p.datasets.size_mb[i])}) is pinned to {p.regions.labels[r]}, "
-            f"but no links from the regions that hold it carry that much in {days(p.days)}",
+            f"but no links from the regions that hold it carry that much in {days(p.days)}: {late}",
         )
     pins, allowed, holds = p.datasets.pinned.sum(axis=1), (~p.closed).sum(axis=1), view.holds.sum(axis=1)
     for i in np.flatnonzero(
@@ -232,7 +235,8 @@ def _of_regions(view: ReducedDomains) -> Iterator[Conflict]:
         if p.regions.ingress_limited[r] and arriving > most:
             words = (
                 f"datasets pinned to {p.regions.labels[r]} that it does not hold yet are {tb(arriving)} "
-                f"but its ingress takes {tb(most)} in {days(p.days)}"
+                f"but its ingress takes {tb(most)} in {days(p.days)}: "
+                f"{shortfall(arriving, int(p.regions.ingress_mb_per_day[r]), p.days)}"
             )
             yield Conflict("ingress", (p.regions.labels[r],), words)
 
@@ -324,7 +328,8 @@ def _of_totals(view: ReducedDomains) -> Iterator[Conflict]:
         brought = total(p.datasets.size_mb, np.maximum(least - kept, view.new_pins.sum(axis=1)))
         most = total(p.ingress_mb)
         if brought > most:
-            words = f"at least {tb(brought)} have to be copied but ingress takes {tb(most)} in {days(p.days)}"
+            late = shortfall(brought, total(p.regions.ingress_mb_per_day), p.days)
+            words = f"at least {tb(brought)} have to be copied but ingress takes {tb(most)} in {days(p.days)}: {late}"
             yield Conflict("ingress", (), words)
     if p.may_refuse:
         return

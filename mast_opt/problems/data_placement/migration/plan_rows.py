@@ -2,6 +2,7 @@
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
+from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
@@ -42,6 +43,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         found.proven,
         tuple(_stopped(p, stop) for stop in found.stops),
         _notes(p, found),
+        late=lateness(p, plan, found),
     )
 
 

@@ -49,7 +49,7 @@ FLEETS = (
     *("add_servers", "remove_server", "replace_server", "set_replicas", "restore", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
     *("set_search_limits", "defragment", "apply", "count_arrival", "importance_of", "is_over_quota"),
-    *("short_of_quota", "set_reclaim"),
+    *("short_of_quota", "set_reclaim", "fits_by"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""
@@ -118,6 +118,8 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "regions": ["eu"],
                 "avoid": [],
                 "arrives": True,
+                "started_ms": 5,
+                "now_ms": 5,
                 "preempt": True,
                 "tenant": "t",
                 "mgpu": 1000,

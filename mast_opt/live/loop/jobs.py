@@ -56,7 +56,8 @@ def _kinds(spec: JobSpec) -> tuple[tuple[str, int], ...] | None:
     return None if spec.gpu_types is None else tuple(spec.gpu_types.items())
 
 
-_ASKED = tuple(one.name for one in fields(Job) if one.name in JobSpec.__dataclass_fields__)
+_ASKED = tuple(one.name for one in fields(Job) if one.name in set(JobSpec.__dataclass_fields__) - {"limit_ms"})
+"""Fields of a specification that the fleet has to know; the loop itself keeps time."""
 
 
 def job_of(name: str, spec: JobSpec) -> Job:

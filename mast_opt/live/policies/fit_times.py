@@ -7,7 +7,7 @@ from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.problems.job_placement.fit_times import FOREVER, NOW, Group, GroupTimes, Room, Task, Use
+from mast_opt.problems.job_placement.fit_times import NOW, Group, GroupTimes, Room, Task, Use, end_by_limit
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from mast_opt.problems.job_placement.units import WHOLE
@@ -198,9 +198,6 @@ def _use_of(share: Share, spec: JobSpec) -> Use:
 
 
 def _end(record: JobRecord, now_ms: int) -> int:
-    """Time when a job ends by its limit. One that is past it is taken to run for another limit, and so on."""
-    end_ms = record.ends_by_ms(now_ms)
-    if end_ms is None:
-        return FOREVER
-    limit_ms = record.spec.limit_ms or 1
-    return end_ms if end_ms >= now_ms else end_ms + -(-(now_ms - end_ms) // limit_ms) * limit_ms
+    """Time when a job ends by its limit, see ``end_by_limit``."""
+    end_ms, limit_ms = record.ends_by_ms(now_ms), record.spec.limit_ms
+    return end_by_limit(None if end_ms is None else end_ms - (limit_ms or 1), limit_ms or 1, now_ms)

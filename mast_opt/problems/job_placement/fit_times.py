@@ -75,6 +75,14 @@ class Room:
         return max(0, min(found, most))
 
 
+def end_by_limit(started_ms: int | None, limit_ms: int | None, now_ms: int) -> int:
+    """Time when work ends by its limit. What is past it is taken to run for another limit, and so on."""
+    if started_ms is None or limit_ms is None:
+        return FOREVER
+    past_ms = max(0, now_ms - started_ms - limit_ms)
+    return started_ms + limit_ms + -(-past_ms // limit_ms) * limit_ms
+
+
 class GroupTimes:
     """Times at which a gang fits into one of the groups of a region's servers.
 

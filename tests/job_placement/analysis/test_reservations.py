@@ -89,7 +89,10 @@ def test_times_are_those_of_trials_on_a_fleet(seed: int) -> None:
     problem = builder.build()
     works = _Works(problem, empty(problem))
     for j in range(6):
-        assert works.times(j, 0).by() == _first_fit(problem, j)
+        by_ms = _first_fit(problem, j)
+        assert works.times(j, 0).by() == by_ms
+        answer = Fleet.of(problem).fits_by(Job.of(problem, j), 0)
+        assert (FOREVER if answer is None else answer.by_ms) == by_ms
 
 
 def _first_fit(problem: JobPlacement, j: int) -> int:

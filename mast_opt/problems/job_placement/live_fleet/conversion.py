@@ -63,7 +63,8 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix |
             preemptible=bool(p.running.preemptible[v]),
             gpu_hours_at_risk=int(p.running.at_risk_mgpu_hours[v]) / MILLI,
             tenant=p.tenants[p.running.tenant[v]],
+            limit_ms=int(p.running.ends_within_ms[v]) or None,
         )
-        running[name] = Running(job, books.tiers.index(job.tier), shares, False, v)
+        running[name] = Running(job, books.tiers.index(job.tier), shares, False, v, 0)
     books.load_running(running, holdings)
     return books

@@ -53,6 +53,7 @@ from mast_opt.problems.job_placement.live_fleet.booking import are_named, bookin
 from mast_opt.problems.job_placement.live_fleet.conversion import books_of
 from mast_opt.problems.job_placement.live_fleet.defragmentation import Defragmentation
 from mast_opt.problems.job_placement.live_fleet.diagnosis import explain, why_not
+from mast_opt.problems.job_placement.live_fleet.fits_by import FitsBy, fits_by
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory, Option
 from mast_opt.problems.job_placement.live_fleet.movable_work import movable_work, moved_holdings, task_of
 from mast_opt.problems.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
@@ -219,8 +220,10 @@ class Fleet:
         fleet._begin(decoded(bytes(data)))
         return fleet
 
-    @arg.checked(job=arg.a(Job), arrives=arg.a_flag)
-    def adopt(self, job: Job, shares: tuple[Share, ...], *, arrives: bool = True) -> tuple[str, ...]:
+    @arg.checked(job=arg.a(Job), arrives=arg.a_flag, started_ms=arg.optional(arg.a_whole(0)))
+    def adopt(
+        self, job: Job, shares: tuple[Share, ...], *, arrives: bool = True, started_ms: int | None = None
+    ) -> tuple[str, ...]:
         """A job runs where its host says, whatever the fleet knew of it and even where there is no room. So a fleet
         learns of work that it did not place, and of work that is elsewhere than it thought. What it knows already
         changes nothing.
@@ -230,6 +233,7 @@ class Fleet:
 
         Args:
             arrives: False for a job that ``count_arrival`` has counted.
+            started_ms: see ``commit``.
 
         Returns:
             The servers of the job on which more runs now than they have, see ``over_booked``. They take no work until
@@ -244,7 +248,9 @@ class Fleet:
             books, old = self._books, self._books.running.get(job.name)
             self._tier_of(job)
             held = adoption.holdings_of(job, shares, books)
-            running = books.starting(job, adoption.shares_of(job, shares, held))
+            if started_ms is None and old is not None:
+                started_ms = old.started_ms
+            running = books.starting(job, adoption.shares_of(job, shares, held), started_ms=started_ms)
             if old is None or replace(running, number=old.number) != old or adoption.need_is_unknown(old, books):
                 if old is not None:
                     books.end(job.name)
@@ -304,7 +310,9 @@ class Fleet:
                 words = f"the servers near it have no room for {job.tasks - old.job.tasks} further tasks"
                 return Refused(job, words, code="no-room")
             books.swap(
-                books.starting(job, shares, old.number), adoption.holdings_of(job, shares, books), self._in_round
+                books.starting(job, shares, old.number, old.started_ms),
+                adoption.holdings_of(job, shares, books),
+                self._in_round,
             )
             self._changed({share.server: None for share in (*old.shares, *shares)})
             return shares
@@ -727,7 +735,9 @@ class Fleet:
             raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
         return self._books.tiers.index(job.tier)
 
-    def _commit(self, bid: Bid, placed: Sequence[Placement] | None = None) -> tuple[str, ...]:
+    def _commit(
+        self, bid: Bid, placed: Sequence[Placement] | None = None, started_ms: int | None = None
+    ) -> tuple[str, ...]:
         """``placed``: the bid in positions, by part; None where it comes from outside and has to be checked."""
         books, claimed = self._books, Right.BORROWED if bid.over_quota else Right.WITHIN
         kind = None if len(bid.job.parts) > 1 else books.types.get(bid.gpu_type)
@@ -741,7 +751,7 @@ class Fleet:
             raise _other_tier(bid)
         if placed is None:
             placed = booking_of(bid, requests, books)
-        running = books.starting(bid.job, bid.shares)
+        running = books.starting(bid.job, bid.shares, started_ms=started_ms)
         if running.over_quota != bid.over_quota:
             raise _other_tier(bid)
         touched = [share.server for share in bid.shares]
@@ -837,14 +847,16 @@ class Fleet:
             reason = "no cluster has room for it without stopping other work", "in-use"
         return Refused(job, *reason, remembered=remembered, part=part), None
 
-    @arg.checked(job=arg.a(Job))
-    def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
+    @arg.checked(job=arg.a(Job), started_ms=arg.optional(arg.a_whole(0)))
+    def place_and_commit(
+        self, job: Job, *, regions: Collection[str] | None = None, started_ms: int | None = None
+    ) -> Bid | Refused:
         """Place a job like ``place``, and commit the bid before another thread can change anything. Its ``victims``
-        have to be stopped."""
+        have to be stopped. ``started_ms``: see ``commit``."""
         with self._lock, self._operation:
             answer, placed = self._answer(job, regions)
             if isinstance(answer, Bid):
-                self._commit(answer, placed)
+                self._commit(answer, placed, started_ms)
             return answer
 
     @arg.checked(job=arg.a(Job))
@@ -866,8 +878,11 @@ class Fleet:
                 found.sort(key=lambda bid: (bid != best, bid.key))
             return tuple(found)
 
-    def commit(self, bid: Bid) -> tuple[str, ...]:
+    def commit(self, bid: Bid, *, started_ms: int | None = None) -> tuple[str, ...]:
         """Start the bid's job; returns the victims, which no longer hold anything and have to be stopped.
+
+        Args:
+            started_ms: time when it starts, by a clock of the caller's; ``fits_by`` needs it of jobs with limits.
 
         Raises:
             StaleBid: something that the bid touches has changed since it was made.
@@ -877,15 +892,17 @@ class Fleet:
             raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
         if not isinstance(bid.job, Job):
             raise arg.refuse("job of the bid", bid.job, "a Job")
+        if started_ms is not None:
+            whole("commit", "started_ms", started_ms)
         with self._lock, self._operation:
             self._versions.check_maker(bid)
             if bid.version == self._versions.now:
                 last, placed = self._offered
-                return self._commit(bid, placed if bid is last else None)
+                return self._commit(bid, placed if bid is last else None, started_ms)
             if not are_named(bid) or self._versions.is_stale(bid, self._books.running):
                 raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
             try:
-                return self._commit(bid)
+                return self._commit(bid, None, started_ms)
             except UsageError as error:
                 raise StaleBid(str(error)) from error
 
@@ -901,6 +918,25 @@ class Fleet:
                 min(same, key=lambda one: (not one.fits, one.code == "victims", one.code == "gpu-type"))
                 for same in zip(*reports, strict=True)
             )
+
+    @arg.checked(job=arg.a(Job), now_ms=arg.a_whole(0))
+    def fits_by(self, job: Job, now_ms: int) -> FitsBy | None:
+        """Place and time at which a waiting job fits at the latest, whoever waits before it: what runs ends at its
+        limit (``Job.limit_ms``), and what the job may stop is not waited for. None where limits do not say; work of
+        which nobody said when it started has none.
+
+        Args:
+            now_ms: the time, by the clock of ``commit``; jobs of ``Fleet.of`` started at 0.
+
+        Raises:
+            UsageError: see ``place``.
+            UnsupportedOption: the job has several parts.
+        """
+        with self._lock, self._operation:
+            if job.parts:
+                raise UnsupportedOption(f"{job.name} has parts, and when they fit together is not worked out")
+            self._options(job)
+            return fits_by(self._books, job, now_ms)
 
     def _explain(self, job: Job, option: Option) -> tuple[ClusterReport, ...]:
         """Reports of each cluster of the fleet for a job by one of its rights."""

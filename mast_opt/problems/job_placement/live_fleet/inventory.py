@@ -439,13 +439,15 @@ class FleetInventory:
         """The level at which a job of the fleet stands by some right."""
         return self.ranks.level(self.tiers.index(job.tier), right)
 
-    def starting(self, job: Job, shares: tuple[Share, ...], number: int | None = None) -> Running:
+    def starting(
+        self, job: Job, shares: tuple[Share, ...], number: int | None = None, started_ms: int | None = None
+    ) -> Running:
         """A job as it runs there, in the place of what runs under its name. ``number``: None for the next one."""
         number = self.started if number is None else number
         if not self.ledger.is_limited(job.tenant):
-            return Running(job, self.tiers.index(job.tier), shares, False, number)
+            return Running(job, self.tiers.index(job.tier), shares, False, number, started_ms)
         right = min(self.right_of(job, self.amounts(shares)), Right.BORROWED)
-        return Running(job, self.level_of(job, right), shares, right is not Right.WITHIN, number)
+        return Running(job, self.level_of(job, right), shares, right is not Right.WITHIN, number, started_ms)
 
     def best_right(self, job: Job) -> Right:
         """Best right in the fleet's ledger by which a job that does not run could start."""

@@ -38,6 +38,8 @@ class Running:
     over_quota: bool
     number: int
     """Jobs that started later have higher ones."""
+    started_ms: int | None = None
+    """Time when it started, by the clock of whoever uses the fleet; None if that was not said."""
 
     @property
     def servers(self) -> tuple[str, ...]:
@@ -54,7 +56,9 @@ class Running:
 
     def but_at_risk(self, gpu_hours: float) -> "Running":
         """The running job, where so much would be lost if it were stopped."""
-        return Running(self.job.at_risk(gpu_hours), self.tier, self.shares, self.over_quota, self.number)
+        return Running(
+            self.job.at_risk(gpu_hours), self.tier, self.shares, self.over_quota, self.number, self.started_ms
+        )
 
 
 @dataclass(frozen=True)

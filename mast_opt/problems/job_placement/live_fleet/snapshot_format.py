@@ -33,7 +33,7 @@ PLACE_FIELDS = SERVER_FIELDS[:5]
 """Fields that identify a server."""
 JOB_FIELDS = (
     *("name", "tier", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "datasets", "within", "prefer"),
-    *("preemptible", "gpu_hours_at_risk", "tenant", "read_mb_per_day", "costs", "parts"),
+    *("preemptible", "gpu_hours_at_risk", "tenant", "read_mb_per_day", "costs", "limit_ms", "parts"),
 )
 PART_FIELDS = ("name", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "within")
 
@@ -86,6 +86,7 @@ def _content(books: FleetInventory) -> dict[str, Any]:
             "demand": books.state.demand.tolist(),
         },
         "jobs": [_fields(books.running[name].job) for name in names],
+        "started_ms": [books.running[name].started_ms for name in names],
         "numbers": [books.running[name].number for name in names],
         "shares": [
             [
@@ -155,7 +156,9 @@ def _state(content: dict[str, Any]) -> FleetInventory:
     )
     books.blocked = set(content["blocked"])
     running, held = {}, {}
-    for fields, number, shares in zip(content["jobs"], content["numbers"], content["shares"], strict=True):
+    starts = content.get("started_ms") or [None] * len(content["jobs"])
+    rows = zip(content["jobs"], content["numbers"], content["shares"], starts, strict=True)
+    for fields, number, shares, started_ms in rows:
         job = _job(fields)
         by_share = [_holding(job, row, books) for row in shares]
         shown = tuple(
@@ -163,12 +166,12 @@ def _state(content: dict[str, Any]) -> FleetInventory:
             for row, one in zip(shares, by_share)
         )
         held[job.name] = merged(by_share)
-        running[job.name] = Running(job, books.tiers.index(job.tier), shown, False, number)
-    job_places, free, rows = content["places"]
+        running[job.name] = Running(job, books.tiers.index(job.tier), shown, False, number, started_ms)
+    job_places, free, order_of = content["places"]
     if sorted([*job_places, *free]) != list(range(len(job_places) + len(free))) or len(job_places) != len(running):
         raise ValueError("places of jobs")
-    order = np.array(rows, np.int64)
-    if sorted(rows) != list(range(sum(map(len, held.values())))):
+    order = np.array(order_of, np.int64)
+    if sorted(order_of) != list(range(sum(map(len, held.values())))):
         raise ValueError("order of allocations")
     books.load_running(running, held, Places(tuple(job_places), tuple(free), order))
     books.started = content["started"]

@@ -170,6 +170,8 @@ class Job:
     parts: tuple[Part, ...] = ()
     """Unlike tasks that run at the same time: all parts run, or none does. The job itself has no tasks then, so
     ``tasks``, ``mgpu``, ``cpu_mcores``, ``memory_mib`` and ``gpu_types`` must not be given."""
+    limit_ms: int | None = None
+    """Time after its start at which it is ended if it still runs; None for no limit. See ``Fleet.fits_by``."""
 
     def __post_init__(self) -> None:
         arg.a_text("name of a job", self.name)
@@ -187,6 +189,8 @@ class Job:
         object.__setattr__(self, "read_mb_per_day", volumes)
         prices = {name: amount(owner, f"cost in {name}", cost) for name, cost in self.costs.items()}
         object.__setattr__(self, "costs", prices)
+        if self.limit_ms is not None:
+            object.__setattr__(self, "limit_ms", whole(owner, "limit_ms", self.limit_ms, least=1))
         _check_tasks(owner, self)
         self._check_parts(owner)
         for what, levels in (
@@ -270,6 +274,7 @@ class Job:
             preemptible=bool(p.jobs.tier[j] > 0),
             tenant=p.tenants[p.jobs.tenant[j]],
             parts=parts,
+            limit_ms=int(p.jobs.limit_ms[j]) or None,
             **({} if parts else _tasks_of(p, j)),
         )
 

@@ -1,0 +1,55 @@
+"""Times at which waiting jobs fit into a live fleet (job placement) if all work ends at its limit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.problems.job_placement.fit_times import FOREVER, GroupTimes, Room, Task, Use, end_by_limit
+from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.problems.job_placement.live_fleet.types import Job
+
+
+@dataclass(frozen=True)
+class FitsBy:
+    """Place and time at which a waiting job fits at the latest."""
+
+    region: str
+    by_ms: int
+    """The time, by the caller's clock; now where it fits already."""
+    servers: tuple[str, ...]
+    """Servers on which it fits then; the fleet does not keep them."""
+
+
+def fits_by(books: FleetInventory, job: Job, now_ms: int) -> FitsBy | None:
+    """The region of a fleet where a job without parts fits first; None where limits do not say."""
+    level, times = books.level_of(job, books.best_right(job)), dict[str, GroupTimes]()
+    together, task = job.within == "server", Task(job.mgpu, job.cpu_mcores, job.memory_mib)
+    there = [region for region, at in books.regions.items() if books.open_regions(job)[at]]
+    for name, server in books.servers.items():
+        mgpu = job.mgpu if job.gpu_types is None else job.gpu_types.get(server.gpu_type, -1)
+        if mgpu < 0 or server.region not in there or name in books.blocked:
+            continue
+        found = times.setdefault(server.region, GroupTimes(1 if together else job.tasks))
+        room = Room(server.gpus, server.cpu_mcores, server.memory_mib, pool=server.pool)
+        own = room.times(_uses(books, name, level, now_ms), task._replace(mgpu=mgpu), job.tasks)
+        group = (server.cluster, server.gpu_type, *([server.rack] if job.within == "rack" else ()))
+        found.put(name, group, own[job.tasks - 1 :] if together else own, last=True)
+    for one in times.values():
+        one.sort()
+    best = min(times, key=lambda region: times[region].by(), default=None)
+    if best is None or (by_ms := times[best].by()) == FOREVER:
+        return None
+    return FitsBy(best, max(by_ms, now_ms), times[best].servers(by_ms))
+
+
+def _uses(books: FleetInventory, server: str, level: int, now_ms: int) -> list[tuple[int, Use]]:
+    """(end, what it holds) of the work on a server of the fleet that a job of this level waits for, ascending."""
+    found = []
+    for name in books.jobs_on(server):
+        running = books.running[name]
+        if not (running.stoppable and running.tier > level):
+            end_ms = end_by_limit(running.started_ms, running.job.limit_ms, now_ms)
+            held = next(one for one in books.holdings(name) if one.server == server)
+            mgpu_of = {at: int(held.device[at]) for at in np.flatnonzero(held.device).tolist()}
+            found.append((end_ms, Use(mgpu_of, held.cpu_mcores, held.memory_mib)))
+    return sorted(found, key=lambda one: one[0])

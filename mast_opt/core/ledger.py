@@ -104,8 +104,12 @@ class _Account:
 
     def left(self, tier: int | None = None) -> dict[Key, int]:
         """Amounts that a tenant's quotas leave after jobs of this tier and more important ones, or (None) after all."""
-        covered = [held for other, held in self.covered.items() if tier is None or other <= tier]
-        return {key: amount - sum([held[key] for held in covered]) for key, amount in self.nominal.items()}
+        left = dict(self.nominal)
+        for other, covered in self.covered.items():
+            if tier is None or other <= tier:
+                for key, amount in covered.items():
+                    left[key] -= amount
+        return left
 
     def count(self, held: _Held, sign: int) -> None:
         """Count a job in the ledger towards its tenant's quotas, or no more."""
@@ -116,7 +120,11 @@ class _Account:
 
 def _fits(amounts: Amounts, left: Mapping[Key, int]) -> bool:
     """Whether a job's amounts fit into what quotas leave; of types that it does not ask for, that may be negative."""
-    return all(of_key(amounts, key) <= max(there, 0) for key, there in left.items())
+    for key, there in left.items():
+        asked = of_key(amounts, key)
+        if asked > there and asked > 0:
+            return False
+    return True
 
 
 class Ledger:
@@ -361,7 +369,7 @@ class Ledger:
     def short(self, tenant: str, tier: int, amounts: Amounts) -> int:
         """Amount that the quotas of a tenant lack to cover one more job, of the type where it is most."""
         left = self._accounts[tenant].left(tier) if tenant in self._accounts else {}
-        return max((of_key(amounts, key) - there for key, there in left.items()), default=0)
+        return max([of_key(amounts, key) - there for key, there in left.items()], default=0)
 
     def shares(self, tenant: str, weights: Mapping[str, float], mean_use: float | None = None) -> tuple[float, ...]:
         """Dominant shares of the groups above a tenant, the topmost first, and its own, without zeros at the end: the

@@ -53,13 +53,24 @@ class QuotaTree(Generic[KeyT]):
         self._subtree: dict[str, dict[KeyT, int]] = {
             node: {key: quota.nominal for key, quota in quotas.get(node, {}).items()} for node in parents
         }
+        self._kept: dict[tuple[str, KeyT], int] = {}
+        """Amount of its quota that a node does not lend, where that is limited."""
+        self._borrowing = {
+            (node, key): quota.borrowing
+            for node in parents
+            for key, quota in quotas.get(node, {}).items()
+            if quota.borrowing is not None
+        }
         depth = {node: len(self.path(node)) for node in parents}
         for node in sorted(parents, key=lambda one: -depth[one]):
-            above = self._parents[node]
+            above, own = self._parents[node], self._subtree[node]
+            for key, quota in quotas.get(node, {}).items():
+                if quota.lending is not None:
+                    self._kept[node, key] = max(0, own[key] - quota.lending)
             if above is not None:
                 total = self._subtree[above]
-                for key, amount in self._subtree[node].items():
-                    total[key] = total.get(key, 0) + amount - self._kept(node, key)
+                for key, amount in own.items():
+                    total[key] = total.get(key, 0) + amount - self._kept.get((node, key), 0)
 
     def __contains__(self, node: str) -> bool:
         return node in self._parents
@@ -101,31 +112,23 @@ class QuotaTree(Generic[KeyT]):
         """Amount that a node of the tree of quotas can use in addition now, or (``empty``) if nothing ran; negative
         where a quota was lowered under its use.
         """
-        owned, kept, use = self.owned(node, key), self._kept(node, key), 0 if empty else self.use(node, key)
-        above = self._parents[node]
-        limit = self.quota(node, key).borrowing
+        owned, use = self._subtree[node].get(key, 0), 0 if empty else self._use[node].get(key, 0)
+        above, limit = self._parents[node], self._borrowing.get((node, key))
         if above is None and self._open_roots:
             return UNLIMITED if limit is None else owned - use + limit
         if above is None:
             return owned - use
-        found = self.available(above, key, empty=empty)
+        found, kept = self.available(above, key, empty=empty), self._kept.get((node, key), 0)
         if limit is not None:
             found = min(found, owned - kept - max(0, use - kept) + limit)
         return max(0, kept - use) + found
 
     def add(self, node: str, key: KeyT, amount: int) -> None:
         """Count more use at a node of the tree of quotas, or less where the amount is negative."""
-        before = self._beyond(node, key)
-        self._use[node][key] = self.use(node, key) + amount
-        above, more = self._parents[node], self._beyond(node, key) - before
-        if above is not None and more:
-            self.add(above, key, more)
-
-    def _beyond(self, node: str, key: KeyT) -> int:
-        """Amount of its parent's quota that a node of the tree of quotas uses."""
-        return max(0, self.use(node, key) - self._kept(node, key))
-
-    def _kept(self, node: str, key: KeyT) -> int:
-        """Amount of its quota that a node of the tree of quotas does not lend."""
-        limit = self.quota(node, key).lending
-        return 0 if limit is None else max(0, self.owned(node, key) - limit)
+        at: str | None = node
+        while at is not None and amount:
+            use, kept = self._use[at], self._kept.get((at, key), 0)
+            before = use.get(key, 0)
+            use[key] = before + amount
+            amount = max(0, before + amount - kept) - max(0, before - kept)
+            at = self._parents[at]

@@ -68,14 +68,14 @@ def bid_of(
     layout, first = books.layout, offers[0]
     group = int(first.group)
     region = layout.group_region.item(group)
-    parts = tuple(zip(job.parts, offers))
-    level = LEVELS[first.level]
-    if parts:
+    level, threshold, places, parts = LEVELS[first.level], first.threshold, victims.tolist(), tuple[PartPlace, ...]()
+    if job.parts:
         level = WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)]
-    levels = [offer.threshold for offer in offers if offer.threshold is not None]
-    levels += [books.running[name].tier for name in stops]
-    threshold = min(levels, default=None)
-    places = [*victims.tolist(), *[books.place[name] for name in stops]]
+        parts = tuple([_part_place(books, *one) for one in zip(job.parts, offers)])
+    if job.parts or stops:
+        levels = [offer.threshold for offer in offers if offer.threshold is not None]
+        threshold = min([*levels, *[books.running[name].tier for name in stops]], default=None)
+        places += [books.place[name] for name in stops]
     cost = sum([books.state.job.item(col.J_COST, at) // VICTIM for at in places])
     return Bid(
         job=job,
@@ -95,7 +95,7 @@ def bid_of(
         proven=len(offers) == 1 and first.proven,
         version=version,
         fleet=fleet,
-        parts=tuple([_part_place(books, *one) for one in parts]),
+        parts=parts,
     )
 
 

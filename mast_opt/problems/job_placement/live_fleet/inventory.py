@@ -3,7 +3,6 @@
 Servers and jobs are known by name here, and by position in the engine's arrays.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -416,18 +415,20 @@ class FleetInventory:
 
     def amounts(self, shares: Iterable[Share]) -> dict[str, int]:
         """Milli-GPUs of each type that a job's shares hold in the fleet."""
-        found = Counter[str]()
+        found: dict[str, int] = {}
         for share in shares:
-            found[self.servers[share.server].gpu_type] += sum(share.gpus.values())
+            kind = self.servers[share.server].gpu_type
+            found[kind] = found.get(kind, 0) + sum(share.gpus.values())
         return found
 
     def right_of(self, job: Job, amounts: Mapping[str, int]) -> Right:
         """Right in the fleet's ledger by which a job would hold so much of each type, in the place of what runs under
         its name.
         """
-        old, tier = self._running.get(job.name), self.tiers.index(job.tier)
-        if old is None or not self.ledger.is_limited(job.tenant):
+        tier = self.tiers.index(job.tier)
+        if not self.ledger.has(job.name) or not self.ledger.is_limited(job.tenant):
             return self.ledger.right(job.tenant, tier, amounts)
+        old = self._running[job.name]
         self.log.append((self._reenter, old, self.place[job.name]))
         self.ledger.remove(job.name)
         right = self.ledger.right(job.tenant, tier, amounts)
@@ -458,13 +459,12 @@ class FleetInventory:
         """The rights in the fleet's ledger by which a job could start, the best first, with the job, or each of its
         parts, as the kernels see it on the types where it has that right. None if its tenant may not hold so much.
         """
-        gangs = gangs_of(job)
+        gangs, tier = gangs_of(job), self.tiers.index(job.tier)
         if not self.ledger.is_limited(job.tenant):
-            tier = self.tiers.index(job.tier)
             return (Option(Right.WITHIN, tuple([self.request(gang, tier) for gang in gangs])),)
         if len(gangs) > 1:
             asked = [self.asked_by_type(gang) for gang in gangs]
-            best, amounts = best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)
+            best, amounts = best_right(self.ledger, job.tenant, tier, asked)
             stops = self.stops_for(job, amounts, best)
             return tuple(
                 self._option(job, right, gangs, stops=stops or () if right is best else ())
@@ -474,7 +474,7 @@ class FleetInventory:
         ways: dict[tuple[Right, tuple[str, ...]], set[str]] = {}
         by_type = self.asked_by_type(gangs[0])
         for kind, mgpu in by_type.items():
-            right = self.right_of(job, {kind: mgpu})
+            right = self.ledger.right(job.tenant, tier, {kind: mgpu})
             found = self.stops_for(job, {kind: mgpu}, right)
             if found is not None:
                 ways.setdefault((right, found), set()).add(kind)

@@ -20,7 +20,7 @@ BUDGET = {
     "live/loop": 4078,
     "live/policies": 4205,
     "live/reports": 551,
-    "live/service": 3229,
+    "live/service": 3273,
     "live/simulation": 4341,
     "live/slow_paths": 458,
     "live/store": 1087,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from starlette.testclient import TestClient
 
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
+from mast_opt.live.service.handlers import Answers
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.requests import MOST_BYTES
 from tests.service.loops import running, web
@@ -365,3 +368,26 @@ def test_who_asks_too_often_waits(tmp_path: Path) -> None:
         assert client.get("/v1/fleet").status_code == 200
         refused = client.get("/v1/fleet")
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+
+
+def test_answers_of_one_turn_wake_an_event_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask() -> tuple[list[object], int]:
+        answers, wakes, loop = Answers(), list[object](), asyncio.get_running_loop()
+        wake = loop.call_soon_threadsafe
+
+        def counted(*call: Any) -> object:
+            wakes.append(call)
+            return wake(*call)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
+        futures: list[Future[tuple[int, str]]] = [Future() for _ in range(4)]
+        tasks = [asyncio.ensure_future(answers.of(future)) for future in futures]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        await asyncio.sleep(0)
+        for number, future in enumerate(futures[:3]):
+            future.set_result((201, str(number)))
+        futures[3].set_exception(RuntimeError("full"))
+        return [str(found) for found in await asyncio.gather(*tasks, return_exceptions=True)], len(wakes)
+
+    assert asyncio.run(ask()) == (["(201, '0')", "", "(201, '2')", "full"], 1)

@@ -179,13 +179,13 @@ def build(
         return Response(figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     routes = [
+        *api.routes(),
+        *solve_api.routes(),
         Route("/", page),
         Route("/livez", alive),
         Route("/readyz", ready),
         Route("/metrics", metrics),
         Route("/openapi.json", lambda _: Response(described, media_type="application/json")),
-        *api.routes(),
-        *solve_api.routes(),
     ]
     handlers = {
         Problem: _problem,

@@ -5,18 +5,21 @@ that. So a change has to come from the service's own page, or from no page; it b
 the name under which the service was reached is one that it has.
 """
 
+import asyncio
 import ipaddress
-import json
+import itertools
 import os
 import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
+import msgspec
 from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -57,9 +60,9 @@ class AccessLog:
         self._descriptor: int | None = None
         self._size = 0
 
-    def write(self, line: Mapping[str, object]) -> None:
-        """Add a line to the log of who asked for what."""
-        text = (json.dumps(line) + "\n").encode()
+    def write(self, *lines: Mapping[str, object]) -> None:
+        """Add lines to the log of who asked for what."""
+        text = b"".join([msgspec.json.encode(line) + b"\n" for line in lines])
         with suppress(OSError):
             if self._descriptor is not None and self._size + len(text) > self._most:
                 self.close()
@@ -99,6 +102,7 @@ class Hosts:
         return _name(host) in self._given
 
 
+@lru_cache(128)
 def _name(host: str) -> str:
     """The name of a host without its port."""
     with suppress(ValueError):
@@ -135,6 +139,9 @@ class Door:
     ) -> None:
         self._app, self._watch, self._hosts, self._log = app, watch, hosts, log
         self._behind_proxy, self._clock = behind_proxy, clock
+        self._process, self._numbers = secrets.token_hex(8), itertools.count(1)
+        self._lines: list[Mapping[str, object]] = []
+        """Lines for the log of the requests that have ended in this round of the event loop."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, pass it on, and note its end."""
@@ -143,7 +150,7 @@ class Door:
             return
         begun, headers, method = time.perf_counter(), Headers(scope=scope), str(scope["method"])
         of = scope.setdefault("state", {})
-        of["address"], of["request"] = self._address(scope, headers), _request_id(headers)
+        of["address"], of["request"] = self._address(scope, headers), self._request_id(headers)
         status = 0
 
         async def noted(message: Message) -> None:
@@ -169,7 +176,19 @@ class Door:
         if self._log is not None:
             line = {"at_ms": round(1000 * self._clock()), "request": of["request"], "address": of["address"]}
             line |= {"by": of.get("by", ""), "method": method, "path": scope["path"], "status": status}
-            self._log.write({**line, "ms": round(1000 * seconds, 1)})
+            if not self._lines:
+                asyncio.get_running_loop().call_soon(self._write, self._log)
+            self._lines.append({**line, "ms": round(1000 * seconds, 1)})
+
+    def _write(self, log: AccessLog) -> None:
+        """Log the requests that have ended, all at once."""
+        lines, self._lines = self._lines, []
+        log.write(*lines)
+
+    def _request_id(self, headers: Headers) -> str:
+        """Name of a request: the client's, where it has a fit one."""
+        given = headers.get("x-request-id", "")
+        return given if _ID.fullmatch(given) else f"{self._process}-{next(self._numbers)}"
 
     def _address(self, scope: Scope, headers: Headers) -> str:
         """Address of a client of the service, behind a proxy where there is one."""
@@ -220,9 +239,3 @@ def _wrong_type(headers: Headers, method: str) -> Problem | None:
         return None
     words = "of no stated type" if kind is None else kind[:60]
     return Problem(415, "media-type", f"the body is {words}; expected Content-Type: application/json")
-
-
-def _request_id(headers: Headers) -> str:
-    """Name of a request: the client's, where it has a fit one."""
-    given = headers.get("x-request-id", "")
-    return given if _ID.fullmatch(given) else secrets.token_hex(8)

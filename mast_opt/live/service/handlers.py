@@ -3,11 +3,12 @@
 import asyncio
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from starlette.requests import ClientDisconnect
 from starlette.requests import Request as Asked
 from starlette.responses import Response
 from starlette.routing import Route
@@ -26,6 +27,8 @@ BODY_S = 30.0
 """Seconds in which a body has to be there."""
 MOST_BODY_BYTES = 8 * MOST_BYTES
 """Bytes of the bodies of one client that are being read."""
+Answered: TypeAlias = Future[tuple[int, str]]
+"""Future of the status and body of an answer."""
 HandlerT = TypeVar("HandlerT", bound=Callable[..., Any])
 
 
@@ -52,6 +55,43 @@ class Endpoint:
         return handler
 
 
+class Answers:
+    """Answers of a loop, handed to the clients that await them; those of one turn wake an event loop once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ready: dict[asyncio.AbstractEventLoop, list[tuple[Answered, asyncio.Future[tuple[int, str]]]]] = {}
+
+    async def of(self, done: Answered) -> tuple[int, str]:
+        """Status and body with which a request is answered. Raises what its future holds."""
+        loop = asyncio.get_running_loop()
+        waits: asyncio.Future[tuple[int, str]] = loop.create_future()
+        done.add_done_callback(lambda _: self._came(loop, done, waits))
+        return await waits
+
+    def _came(self, loop: asyncio.AbstractEventLoop, done: Answered, waits: asyncio.Future[tuple[int, str]]) -> None:
+        """Note an answer; the first one wakes the event loop."""
+        with self._lock:
+            ready = self._ready.setdefault(loop, [])
+            ready.append((done, waits))
+            is_first = len(ready) == 1
+        if is_first and not loop.is_closed():
+            loop.call_soon_threadsafe(self._hand_out, loop)
+
+    def _hand_out(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give the answers that have come to those who await them."""
+        with self._lock:
+            ready = self._ready.pop(loop)
+        for done, waits in ready:
+            if waits.done():  # it was cancelled
+                continue
+            error = done.exception()
+            if error is None:
+                waits.set_result(done.result())
+            else:
+                waits.set_exception(error)
+
+
 class Handlers:
     """Handlers over one loop."""
 
@@ -66,6 +106,7 @@ class Handlers:
 
     def __init__(self, live: Live, store: SqlStore, access: Access, streams: Streams) -> None:
         self.live, self.store, self.access, self.streams = live, store, access, streams
+        self._answers = Answers()
 
     def who(self, asked: Asked, scope: str) -> Principal:
         """Client of a request. Raises Problem: 401, 403, 429."""
@@ -90,7 +131,7 @@ class Handlers:
         by = f"{who.name} {asked.state.address} {asked.state.request}"
         request = Request(events, respond, key_of(asked, who, body), by, prepare)
         try:
-            status, text = await asyncio.wrap_future(self.live.submit(request))
+            status, text = await self._answers.of(self.live.submit(request))
         except KeyReused as error:
             raise Problem(422, "key-reused", str(error)) from None
         except (Unavailable, StoreError) as error:
@@ -102,10 +143,14 @@ class Handlers:
         length, held = asked.headers.get("content-length", ""), self.access.body_bytes
         if length.isdecimal() and int(length) > MOST_BYTES:
             raise Problem(413, "too-large", f"the body has {int(length):,} bytes; expected at most {MOST_BYTES:,}")
-        parts, size, by = list[bytes](), 0, str(asked.state.by)
+        parts, size, more, by = list[bytes](), 0, True, str(asked.state.by)
         try:
             async with asyncio.timeout(BODY_S):
-                async for part in asked.stream():
+                while more:
+                    message = await asked.receive()
+                    if message["type"] == "http.disconnect":
+                        raise Problem(400, "cut", "the connection ended before the body")
+                    part, more = message.get("body", b""), message.get("more_body", False)
                     size += len(part)
                     held[by] += len(part)
                     if size > MOST_BYTES:
@@ -114,8 +159,6 @@ class Handlers:
                         words = f"{by} sends more than {MOST_BODY_BYTES:,} bytes at once"
                         raise Problem(429, "bodies", words, headers={"Retry-After": "1"})
                     parts.append(part)
-        except ClientDisconnect:
-            raise Problem(400, "cut", "the connection ended before the body") from None
         except TimeoutError:
             raise Problem(408, "slow", f"the body was not there after {BODY_S:g} s") from None
         finally:

@@ -179,7 +179,7 @@ def decoded(body: bytes, kind: type[BodyT], what: str = "the body") -> BodyT:
     """A body of JSON. Raises Problem: 400 for what is no JSON, 422 for the wrong fields or values."""
     try:
         found = msgspec.json.decode(body, type=kind)
-        json.loads(body, object_pairs_hook=_each_once)
+        _PLAIN.decode(body.decode())
     except (msgspec.ValidationError, _Twice) as error:
         raise Problem(422, "fault", f"{what}: {error}") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -202,6 +202,9 @@ def _each_once(pairs: list[tuple[str, Any]]) -> None:
     if len(names) < len(pairs):
         name = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
         raise _Twice(f"{name[:60]!r} is there twice; expected each key once")
+
+
+_PLAIN = json.JSONDecoder(object_pairs_hook=_each_once)
 
 
 @lru_cache(4096)

@@ -328,9 +328,15 @@ def goal_keys(answer: Goals[Any]) -> Record:
     proof = {name: _attributes(one, "status", "objective", "bound", "gap") for name, one in answer.solutions.items()}
     return {
         "kind": answer.kind,
+        "lead": answer.lead,
         "refused": dict(answer.refused),
         "goals": {
-            name: {**proof.get(name, {}), **verdict_keys(one.verdict), **_attributes(one, "steps", "days", "stuck")}
+            name: {
+                **verdict_keys(one.verdict),
+                **proof.get(name, {}),
+                **_attributes(one, "steps", "days", "stuck"),
+                "worst_region_loss": None if one.loss is None else asdict(one.loss),
+            }
             for name, one in answer.figures.items()
         },
     }

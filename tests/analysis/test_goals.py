@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,13 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.core.solve_result import Status
+from mast_opt.core.solve_result import Limit, Status
+from mast_opt.planner.analysis import goals
+from mast_opt.planner.io import read_plan_of
 from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.goals import money_weights
+from mast_opt.problems.data_placement.plan import today
 from mast_opt.problems.kind.problem import Problem
 
 MOVES = ("process_move", "service_move", "machine_move")
@@ -32,28 +36,105 @@ def dearer_at_home() -> DataPlacement:
 def test_each_goal_gets_what_it_names() -> None:
     answer = mast_opt.solve_goals(dearer_at_home(), solver="highs", threads=1)
     assert {found.status for found in answer.solutions.values()} == {Status.OPTIMAL}
-    assert list(answer.figures) == ["do nothing", "least-change", "balanced", "cheapest"]
+    assert list(answer.figures) == ["do nothing", "least-change", "balanced", "cheapest", "safest"]
     metrics = {name: one.verdict.metrics for name, one in answer.figures.items()}
     terms = {name: one.verdict.terms for name, one in answer.figures.items()}
-    assert [one["overload_gpus"] for one in metrics.values()] == [2, 0, 0, 0]
-    assert [round(one["moved_work"], 3) for one in terms.values()] == [0, 0.333, 0.333, 1]
+    assert [one["overload_gpus"] for one in metrics.values()] == [2, 0, 0, 0, 0]
+    assert [round(one["moved_work"], 3) for one in terms.values()] == [0, 0.333, 0.333, 1, 0.333]
     assert terms["cheapest"]["running_cost"] == pytest.approx(2 * 12 * 730)
     assert terms["do nothing"]["running_cost"] == pytest.approx(4 * 12 * 730)
     section = goal_sections(dearer_at_home(), answer.figures)[0]
     assert [head.title for head in section.heads] == ["figure", *answer.figures]
     rows = {row[0]: row[1:] for row in section.rows}
-    assert rows["GPUs over the supply"] == ("2", "0", "0", "0")
-    assert rows["work that changes region"] == ("0.0%", "33.3%", "33.3%", "100.0%")
-    assert rows["USD a month, of what fits"] == ("29,200", "29,200", "29,200", "17,520")
-    assert rows["USD a month more, if GPUs over the supply existed"] == ("5,840", "0", "0", "0")
+    assert rows["GPUs over the supply"] == ("2", "0", "0", "0", "0")
+    assert rows["work that changes region"] == ("0.0%", "33.3%", "33.3%", "100.0%", "33.3%")
+    assert rows["USD a month, of what fits"] == ("29,200", "29,200", "29,200", "17,520", "29,200")
+    assert rows["USD a month more, if GPUs over the supply existed"] == ("5,840", "0", "0", "0", "0")
+    assert answer.lead == "least-change"
+
+
+def all_at_home(away_tb: float = 30.0) -> DataPlacement:
+    """Two datasets of 10 TB, each read by a job of 4 GPUs at home; a third is bound to home by its residency."""
+    builder = mast_opt.DataPlacementBuilder("all-at-home")
+    builder.add_region("home", storage_tb=40, cpu_cores=100, gpus={"a100": 20})
+    builder.add_region("away", storage_tb=away_tb, cpu_cores=100, gpus={"a100": 6})
+    for name, gpus in (("logs", 4), ("clicks", 5)):
+        builder.add_dataset(name, size_tb=10, replicas=["home"])
+        builder.add_workload(
+            f"of-{name}", tier=0, cpu_cores=1, gpus={"a100": gpus}, reads={name: 1}, current_region="home"
+        )
+    builder.add_dataset("people", size_tb=1, replicas=["home"], residency=["home"])
+    builder.add_workload("of-people", tier=0, cpu_cores=1, gpus={"a100": 1}, reads={"people": 1}, current_region="home")
+    return builder.build()
+
+
+def test_the_safest_plan_survives_the_loss_of_a_region(tmp_path: Path) -> None:
+    problem = all_at_home()
+    answer = mast_opt.solve_goals(problem, solver="highs", threads=1)
+    losses = {name: one.loss for name, one in answer.figures.items() if one.loss is not None}
+    least, safest = losses["least-change"], losses["safest"]
+    assert (least.region, least.overload_gpus, least.unserved_gpus, least.datasets) == ("home", 0, 10, 3)
+    assert (safest.region, safest.overload_gpus, safest.unserved_gpus, safest.datasets) == ("home", 3, 1, 1)
+    overrides = answer.solutions["safest"].overrides
+    assert overrides.copies_min == {"logs": 2, "clicks": 2}
+    assert overrides.single_copies == {"people": "residency and bans leave one region"}
+    rows = {row[0]: row[1:] for row in goal_sections(problem, answer.figures)[0].rows}
+    assert rows["GPUs missing after the worst loss of a region"] == (*["10 (home)"] * 3, "4 (home)")
+    assert rows["of these, work that stands still"] == (*["10 (home)"] * 3, "1 (home)")
+    solution = answer.solutions["safest"]
+    mast_opt.write_plan(problem, solution, tmp_path / "plan")
+    reading = read_plan_of(problem, tmp_path / "plan")
+    assert reading.overrides == overrides
+    assert str(overrides).endswith(
+        "at least 2 copies of 2 datasets, one copy of people (residency and bans leave one region)"
+    )
+    assert mast_opt.verify(reading.problem, reading.plan).ok
+    single = answer.solutions["least-change"].plan
+    assert single is not None
+    broken = mast_opt.verify(problem, single.made_for(problem, overrides)).violations
+    assert [one.name for one in broken] == ["copies[logs]", "copies[clicks]"]
+
+
+def test_where_room_is_short_data_of_most_gpus_is_doubled_first() -> None:
+    overrides = mast_opt.solve(all_at_home(away_tb=15.0), "highs", goal="safest").overrides
+    assert overrides.copies_min == {"clicks": 2}
+    assert "do not fit together" in overrides.single_copies["logs"]
+    overrides = mast_opt.solve(all_at_home(away_tb=9.0), "highs", goal="safest").overrides
+    assert overrides.single_copies["clicks"] == "larger than the storage of every other region"
+    limited = mast_opt.solve(all_at_home(), "highs", goal="safest", limits={"copied_tb": 12}).overrides
+    assert limited.copies_min == {"clicks": 2}
+
+
+def test_goals_share_the_best_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, begun = dearer_at_home(), []
+
+    def poor(instance: DataPlacement, solver: str, *, start: Any, **rest: Any) -> Any:
+        """Solves the first goal, and ends the others with doing nothing."""
+        begun.append(start is not None)
+        found = mast_opt.solve(instance, solver, threads=1)
+        if start is None:
+            return found
+        now = today(instance)
+        assert now is not None
+        verdict = mast_opt.verify(instance, now)
+        return replace(
+            found, plan=now, verdict=verdict, objective=verdict.objective, status=Status.FEASIBLE, limit=Limit.OTHER
+        )
+
+    monkeypatch.setattr(goals, "solve", poor)
+    answer = mast_opt.solve_goals(problem, solver="highs")
+    assert begun == [False, True, True, True]
+    least, balanced = answer.solutions["least-change"], answer.solutions["balanced"]
+    assert least.plan == balanced.plan
+    assert balanced.verdict is not None
+    assert balanced.plan is not None
+    assert balanced.objective == balanced.verdict.objective == mast_opt.verify(problem, balanced.plan).objective
 
 
 def test_a_plan_of_a_goal_is_verified_by_its_own_weights(tmp_path: Path) -> None:
     problem = dearer_at_home()
     solution = mast_opt.solve(problem, "highs", goal="balanced", limits={"moved_work": 0.5})
     mast_opt.write_plan(problem, solution, tmp_path / "plan")
-    from mast_opt.planner.io import read_plan_of
-
     reading = read_plan_of(problem, tmp_path / "plan")
     assert reading.overrides.peak_levels == {0: 0.9}
     assert solution.verdict is not None
@@ -65,7 +146,7 @@ def test_without_prices_nothing_is_cheapest() -> None:
     with pytest.raises(UsageError, match="states no prices"):
         mast_opt.solve(problem, goal="cheapest")
     answer = mast_opt.solve_goals(problem, solver="highs", time_limit_s=20.0)
-    assert list(answer.solutions) == ["least-change", "balanced"]
+    assert list(answer.solutions) == ["least-change", "balanced", "safest"]
     assert "no prices" in answer.refused["cheapest"]
 
 
@@ -95,7 +176,7 @@ def test_a_goal_states_the_objective() -> None:
     problem = dearer_at_home()
     with pytest.raises(UsageError, match="leave out weights and order"):
         mast_opt.solve(problem, goal="cheapest", weights={"copy": 1.0})
-    with pytest.raises(UsageError, match="no goal called 'cheep': it has least-change, balanced, cheapest"):
+    with pytest.raises(UsageError, match="no goal called 'cheep': it has least-change, balanced, cheapest, safest"):
         mast_opt.solve(problem, goal="cheep")
     policy = mast_opt.generate("resource-allocation", seed=1)
     with pytest.raises(UsageError, match="its objective is a policy"):

@@ -121,9 +121,8 @@ def command(
 
 
 def _goals_in(folder: Path, problem: Problem[PlanT]) -> dict[str, PlanReading[PlanT]]:
-    """The plans of ``solve --goals --out``, the balanced one first; empty for a folder of one plan."""
+    """The plans of ``solve --goals --out``, that of the least change first; empty for a folder of one plan."""
     names = [name for name in kind_of(problem).goals if (folder / name / "plan.toml").is_file()]
-    names.sort(key=lambda name: name != "balanced")
     return {name: read_plan_of(problem, folder / name) for name in names}
 
 

@@ -23,8 +23,6 @@ from mast_opt.planner.io import check_plan_target, read_start, validate
 from mast_opt.planner.report.terminal.progress import Progress
 from mast_opt.planner.solving import Solution, resolve, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
-from mast_opt.planner.solving.dispatch import stated_goal
-from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
@@ -78,7 +76,7 @@ def command(
     order: options.Order = None,
     goal: Annotated[
         str | None,
-        Parameter(help="least-change, balanced or cheapest: a named objective instead of weights or an order."),
+        Parameter(help="least-change, balanced, cheapest or safest: a named objective instead of weights or an order."),
     ] = None,
     goals: Annotated[
         bool,
@@ -163,8 +161,7 @@ def command(
         run.record["kind"] = problem.kind
         divided = options.block_params(reading.kind, solver, workers, ray)
         chosen = options.params_given(reading.kind, solver, [*(param or ()), *divided], params)
-        named = Overrides() if goal is None else stated_goal(problem, goal)
-        stated = named.followed_by(overrides).applied_to(problem)
+        stated = overrides.applied_to(problem)
         run.warn(reading.warnings, strict=strict)
         begin, close = (None if one is None else _start(run, problem, one) for one in (start, near))
         if out is not None:
@@ -218,6 +215,7 @@ def command(
     _say_lost(run, previous, solution.unmatched)
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
+    stated = solution.overrides.applied_to(problem) if goal else stated
     return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full, fault=contradiction)
 
 
@@ -287,6 +285,8 @@ def _each_goal(
     code = Exit.INTERRUPTED if interrupt.happened else max(outcomes, key=bool, default=Exit.NO_PLAN)
     words = [f"{name}: {one.outcome}, gap {percent(one.gap)}" for name, one in answer.solutions.items()]
     words += [f"{name}: {reason}" for name, reason in answer.refused.items()]
+    words += [f"{name}: {one.overrides}." for name, one in answer.solutions.items() if one.overrides.single_copies]
+    words += [f"Recommended: {answer.lead}; the others show what further changes buy."] if answer.lead else []
     words.append("The plans were not saved; add --out DIR." if out is None else f"The plans are in {out}/GOAL.")
 
     def show(console: Console) -> None:

@@ -1,25 +1,39 @@
 """Plans for every goal (``solve --goals``), to be compared side by side with doing nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, Unpack
 
 from mast_opt.core.arguments import a_text, anything, checked, mapping_of, optional
 from mast_opt.core.errors import UsageError
-from mast_opt.core.solve_limits import SolveControl, keywords_of
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_limits import SolveControl, SolveLimits, keywords_of
+from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.dispatch import stated_goal
+from mast_opt.planner.solving.last_pass import SLACK
+from mast_opt.problems.kind.origin import made_for
+from mast_opt.problems.kind.overrides import Overrides, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, check_plan, kind_of
 
 NOTHING, PLAN = "do nothing", "this plan"
+JUDGING, LOSS_GAP = 0.2, 1e-2
+"""Share of the time that is kept for judging the plans, and gap at which the loss of a region is judged."""
+NOISE = 1e-9
+"""Difference of two objectives that is no difference."""
+REPORT_S = 20.0
+"""Time for the losses of regions in a report on several plans."""
+SECOND_ROUND = 0.2
+"""Share of the time that has to be left for goals that are not proven to be solved again."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,8 @@ class Figures:
     """Days that the way to it takes; None where steps take no days."""
     stuck: int = 0
     """Steps that cannot be carried out."""
+    loss: RegionLoss | None = None
+    """The GPUs missing after the worst loss of a region; None where that is not known."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,6 +61,12 @@ class Goals(Summarised, Generic[PlanT]):
     """``do nothing``, where the present state is known, then each goal with a plan."""
     refused: Mapping[str, str]
     """Goal that means nothing for this instance → the reason."""
+
+    @property
+    def lead(self) -> str | None:
+        """The goal whose plan is recommended, and which a report is on: the first with a plan, for the least change
+        where there is one. None without any plan."""
+        return next((name for name, found in self.solutions.items() if found.plan is not None), None)
 
     def _summary(self) -> Summary:
         """Summary of the plans for all goals: the outcome and objective of each."""
@@ -64,6 +86,9 @@ def solve_goals(
 ) -> Goals[PlanT]:
     """A plan for each goal of the kind that means something for the instance.
 
+    Each goal begins with the best plan of the others, and ends with the best plan of all by its own objective. Time
+    that is left is for goals that are not proven.
+
     Args:
         problem: an instance.
         solver: any solver of the kind.
@@ -73,33 +98,130 @@ def solve_goals(
     Raises:
         UsageError: the kind has no goals, or an argument that cannot be honoured.
     """
-    goals, clock = kind_of(problem).goals, Clock(control["time_limit_s"])
-    if not goals:
+    kind, clock = kind_of(problem), Clock(control["time_limit_s"])
+    if not kind.goals:
         raise UsageError(f"{problem.kind} has no goals: its objective is a policy")
+    most = {name: stated_limit(name, value) for name, value in (limits or {}).items()}
+    stated: dict[str, Overrides] = {}
     refused: dict[str, str] = {}
-    for name in goals:
+    for name in kind.goals:
         try:
-            stated_goal(problem, name)
+            stated[name] = stated_goal(problem, name, most)
         except UsageError as error:
             refused[name] = str(error)
-    chosen = [name for name in goals if name not in refused]
-    solutions: dict[str, Solution[PlanT]] = {}
-    for left, name in zip(range(len(chosen), 0, -1), chosen, strict=True):
-        timed: SolveControl = {**control, "time_limit_s": clock.budget_s(1 / left)}
-        solutions[name] = solve(problem, solver, goal=name, limits=limits, near=near, **timed)
+    search = _Search(problem, stated, solver, near, control)
+    for left, name in zip(range(len(stated), 0, -1), stated, strict=True):
+        search.solve(name, clock.budget_s((1 - JUDGING) / left))
+    open_goals = [name for name, found in search.solutions.items() if found.limit is Limit.TIME]
+    for left, name in zip(range(len(open_goals), 0, -1), open_goals, strict=True):
+        if clock.remaining_s >= SECOND_ROUND * (control["time_limit_s"] or 0.0):
+            search.solve(name, clock.budget_s((1 - JUDGING) / left))
+    solutions = {name: search.shared(name) for name in stated}
     plans = {name: found.plan for name, found in solutions.items() if found.plan is not None}
-    return Goals(problem.kind, solutions, figures_of(problem, plans), refused)
+    judging: SolveLimits = {
+        "threads": control["threads"],
+        "cancel": control["cancel"],
+        "time_limit_s": clock.budget_s(),
+    }
+    return Goals(problem.kind, solutions, figures_of(problem, plans, judging=judging), refused)
 
 
-def figures_of(problem: Problem[PlanT], plans: Mapping[str, PlanT], *, with_steps: bool = True) -> dict[str, Figures]:
-    """Figures of doing nothing, where the present state is known, and of each plan, perhaps with the way to it."""
+@dataclass(frozen=True)
+class _Search(Generic[PlanT]):
+    """Solves for several goals, each of which begins with the best plan of the others."""
+
+    problem: Problem[PlanT]
+    stated: Mapping[str, Overrides]
+    solver: SolverName
+    near: PlanT | None
+    control: SolveControl
+    solutions: dict[str, Solution[PlanT]] = field(default_factory=dict)
+
+    def solve(self, name: str, time_limit_s: float | None) -> None:
+        """Solve for a goal, again where it has a solution, and keep the better plan and bound."""
+        own, instance = self.solutions.get(name), self.stated[name].applied_to(self.problem)
+        begin = None if kind_of(self.problem).solvers.is_constructive(self.solver) else self._best(name)
+        timed: SolveControl = {**self.control, "time_limit_s": time_limit_s}
+        found = solve(instance, self.solver, start=None if begin is None else begin[1], near=self.near, **timed)
+        if own is not None and found.plan is None:
+            return
+        if own is not None and own.bound is not None and own.term == found.term and own.sense is Sense.MIN:
+            known = found if found.bound is not None and found.bound >= own.bound else own
+            found = replace(found, bound=known.bound, certificate=known.certificate)
+        self.solutions[name] = self._marked(name, found)
+
+    def shared(self, name: str) -> Solution[PlanT]:
+        """The solution of a goal, with the plan of another one where that is better by this goal."""
+        found, best = self.solutions[name], self._best(name)
+        settled = self.near is not None or found.status is Status.OPTIMAL
+        if best is None or found.verdict is None:
+            return found
+        if not _better(best[0], self._worth(name, found.verdict), SLACK if settled else 0.0):
+            return found
+        plan, verdict = best[1], best[2]
+        value = verdict.terms[found.term] if found.term else verdict.objective
+        return self._marked(name, replace(found, plan=plan, verdict=verdict, objective=value, last_pass=None))
+
+    def _best(self, name: str) -> tuple[tuple[float, ...], PlanT, Verdict] | None:
+        """The best plan of any goal that is valid under this one: its worth, itself and its verdict."""
+        kind, instance = kind_of(self.problem), self.stated[name].applied_to(self.problem)
+        found = []
+        for plan in (one.plan for one in self.solutions.values() if one.plan is not None):
+            verdict = kind.verification.verify(instance, plan)
+            if verdict.ok:
+                found.append((self._worth(name, verdict), plan, verdict))
+        return min(found, key=lambda one: one[0], default=None)
+
+    def _worth(self, name: str, verdict: Verdict) -> tuple[float, ...]:
+        """The objective of a goal, or its terms in their order; less is better."""
+        order = self.stated[name].applied_to(self.problem).objective.order
+        return tuple(verdict.terms[term] for term in order) or (verdict.objective,)
+
+    def _marked(self, name: str, found: Solution[PlanT]) -> Solution[PlanT]:
+        """A solution by the overrides of its goal, its plan one of the instance."""
+        overrides = self.stated[name]
+        plan = None if found.plan is None else made_for(self.problem, found.plan, overrides)
+        return replace(found, plan=plan, overrides=overrides)
+
+
+def _better(one: tuple[float, ...], other: tuple[float, ...], slack: float) -> bool:
+    """Whether terms are less in their order, by more than a share of the other's."""
+    for mine, theirs in zip(one, other, strict=True):
+        if abs(mine - theirs) > max(slack * abs(theirs), NOISE):
+            return mine < theirs
+    return False
+
+
+def figures_of(
+    problem: Problem[PlanT],
+    plans: Mapping[str, PlanT],
+    *,
+    with_steps: bool = True,
+    judging: SolveLimits | None = None,
+) -> dict[str, Figures]:
+    """Figures of doing nothing, where the present state is known, and of each plan.
+
+    Args:
+        problem: an instance.
+        plans: name → plan.
+        with_steps: also the way to each plan?
+        judging: limits of what finds the worst loss of a region, with the time for all together; None to leave it out.
+    """
     kind = kind_of(problem)
     state, now = kind.analysis.current_state(problem), kind.analysis.current_plan(problem)
     known = now is not None and (state is None or state.complete)
-    return {
+    figures = {
         **({NOTHING: Figures(kind.verification.verify(problem, now))} if known and now is not None else {}),
         **{name: _figures(problem, plan, with_steps) for name, plan in plans.items()},
     }
+    if judging is None:
+        return figures
+    clock = Clock(judging.get("time_limit_s"))
+    for left, (name, one) in zip(range(len(figures), 0, -1), figures.items(), strict=True):
+        plan: Any = plans.get(name, now)
+        asked: SolveLimits = {**judging, "gap": LOSS_GAP, "time_limit_s": clock.budget_s(1 / left)}
+        figures[name] = replace(one, loss=worst_region_loss(problem, plan, **asked))
+    return figures
 
 
 def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:

@@ -1,6 +1,6 @@
 """Readers of problems and plans from files.
 
-Overrides that a ``plan.toml`` states: weights and order of terms, and limits, that the plan was solved with.
+Overrides that a ``plan.toml`` states: weights and order of terms, limits and copies, that the plan was solved with.
 """
 
 import time
@@ -34,7 +34,7 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
 KEY = "overrides"
-_KEYS = ("order", "weights", "limits", "peak_levels")
+_KEYS = ("order", "weights", "limits", "peak_levels", "copies_min", "single_copies")
 
 
 def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Overrides, Problem[Any]]:
@@ -47,19 +47,21 @@ def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Over
     if not isinstance(stated, Mapping) or any(name not in _KEYS for name in stated):
         raise _fault(stated, f"a table with some of the keys {', '.join(_KEYS)}")
     order = stated.get("order")
-    weights, limits, levels = (stated.get(name, {}) for name in _KEYS[1:])
+    weights, limits, levels, copies, single = tables = [stated.get(name, {}) for name in _KEYS[1:]]
     if isinstance(order, Untyped):
         order = [name.strip() for name in order.split(",")]
     if order is not None and not (isinstance(order, list) and all(isinstance(name, str) for name in order)):
         raise _fault(order, "a list of terms", ".order")
-    for name, table in zip(_KEYS[1:], (weights, limits, levels), strict=True):
+    for name, table in zip(_KEYS[1:], tables, strict=True):
         if not isinstance(table, Mapping):
             raise _fault(table, "a table of numbers", f".{name}")
     try:
         numbers = {name: float(weight) for name, weight in weights.items()}
         values = {name: stated_limit(name, most) for name, most in limits.items()}
         by_tier = {int(tier): float(level) for tier, level in levels.items()}
-        overrides = Overrides(numbers, None if order is None else tuple(order), values, by_tier)
+        fewest = {name: int(number) for name, number in copies.items()}
+        reasons = {name: str(reason) for name, reason in single.items()}
+        overrides = Overrides(numbers, None if order is None else tuple(order), values, by_tier, fewest, reasons)
         return overrides, overrides.applied_to(problem)
     except (TypeError, ValueError, OverflowError, UsageError) as error:
         raise _fault(stated, str(error)) from None

@@ -152,6 +152,14 @@ def goal_sections(
     if begin is not None:
         ends = [None if not one.days else date_of(begin, one.days - 1) for one in figures.values()]
         rows.append(("done on", *(end or UNKNOWN for end in ends)))
+    losses = [one.loss for one in figures.values()]
+    if any(losses):
+        for title, gpus in (
+            ("GPUs missing after the worst loss of a region", "missing_gpus"),
+            ("of these, work that stands still", "unserved_gpus"),
+        ):
+            cells = [UNKNOWN if one is None else f"{shown(getattr(one, gpus), '')} ({one.region})" for one in losses]
+            rows.append((title, *cells))
     title = "Before and after" if PLAN in figures else "Plans side by side"
     return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows)),)
 

@@ -93,7 +93,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         weights: term → weight, instead of the instance's: ``{"remote": 500.0}``. The solution records them, and a plan
             that is written for the instance states them, so that it is verified with them.
         order: the terms to minimise one after another, instead of what the instance says; empty for a weighted sum.
-        goal: ``least-change``, ``balanced`` or ``cheapest``, where the kind has it, instead of weights or an order.
+        goal: ``least-change``, ``balanced``, ``cheapest`` or ``safest``, where the kind has it, instead of weights or
+            an order.
         limits: name → the most that a whole plan may have of it, instead of the instance's: ``{"copied_tb": 12}``; None
             for no limit.
         cross_check: another exact solver, which then solves the problem again, with the base formulation and without
@@ -212,15 +213,15 @@ def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:
     return found
 
 
-def stated_goal(problem: Problem[Any], goal: str) -> Overrides:
-    """The objective of a goal for a solve. Raises UsageError where the kind does not have it, or it means
-    nothing here.
+def stated_goal(problem: Problem[Any], goal: str, most: Mapping[str, Fraction | None]) -> Overrides:
+    """The objective of a goal for a solve with these limits on the whole plan. Raises UsageError where the kind does
+    not have it, or it means nothing here.
     """
     goals = kind_of(problem).goals
     if goal not in goals:
         known = f"it has {', '.join(goals)}" if goals else "its objective is a policy"
         raise UsageError(f"{problem.kind} has no goal called {goal!r}: {known}")
-    return goals[goal](problem)
+    return goals[goal](problem.with_limits(most)).followed_by(Overrides(limits=most))
 
 
 def _overridden(
@@ -236,5 +237,5 @@ def _overridden(
     if goal is not None:
         if overrides.weights or order is not None:
             raise UsageError(f"the goal {goal} states the objective; leave out weights and order, or the goal")
-        overrides = stated_goal(problem, goal).followed_by(overrides)
+        overrides = stated_goal(problem, goal, most)
     return overrides.applied_to(problem), overrides

@@ -1,12 +1,14 @@
 """Registration record of data placement (``Kind``): the problem as the layers above see it."""
 
+from dataclasses import replace
+
 from mast_opt.problems.data_placement.analysis.current_state import current_state
 from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
 from mast_opt.problems.data_placement.formulation.codec import FREEZING
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.formulation.size import size
 from mast_opt.problems.data_placement.generate import FAMILIES
-from mast_opt.problems.data_placement.goals import GOALS
+from mast_opt.problems.data_placement.goals import GOALS, balanced
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.migration.partial_plan import partial_plan
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
@@ -30,6 +32,7 @@ from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
 from mast_opt.problems.kind.carried_axes import Continuation
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.search.interface import HeuristicSolver, Rehearsal, SearchContext, SearchResult
 
 
@@ -54,13 +57,21 @@ def _hooks() -> AnalysisHooks:
     return QUESTIONS
 
 
+def _safest(problem: DataPlacement) -> Overrides:
+    """A balanced plan with two copies of all data that can have them."""
+    from mast_opt.problems.data_placement.analysis.second_copies import second_copies  # only when something is asked
+
+    copies, single = second_copies(problem, size(problem).columns)
+    return replace(balanced(problem), copies_min=copies, single_copies=single)
+
+
 KIND: Kind[DataPlacement, Plan] = Kind(
     name=DataPlacement.kind,
     title="Data placement: where each dataset lives and each workload runs",
     problem_type=DataPlacement,
     plan_type=Plan,
     terms=OBJECTIVE,
-    goals=GOALS,
+    goals={**GOALS, "safest": _safest},
     limits=LIMITS,
     tables=interfaces.TableInterface(
         schema=SCHEMA,

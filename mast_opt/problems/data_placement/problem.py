@@ -116,6 +116,19 @@ class DataPlacement(GroupedProblem["Plan"]):
             self, limits={name: value for name, value in {**self.limits, **values}.items() if value is not None}
         )
 
+    def with_copies_min(self, copies: Mapping[str, int]) -> Self:  # noqa: D102 - see the base
+        if not copies:
+            return self
+        at = {label: i for i, label in enumerate(self.datasets.labels)}
+        fewest = self.datasets.copies_min.copy()
+        for label, number in copies.items():
+            if label not in at:
+                raise UsageError(f"{self.name} has no dataset called {label!r}{did_you_mean(label, tuple(at))}")
+            if not 0 <= number <= len(self.regions):
+                raise UsageError(f"copies_min of {label} is {number}; expected a number from 0 to {len(self.regions)}")
+            fewest[at[label]] = number
+        return replace(self, datasets=replace(self.datasets, copies_min=fewest))
+
     def _check_rows(self, check: Arrays) -> None:
         """Note faults of a data placement that several of its tables show together."""
         check.faults += limit_faults(self.limits, LIMITS)

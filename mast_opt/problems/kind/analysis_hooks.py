@@ -416,6 +416,9 @@ class AnalysisHooks:
     """(instance, the same after all changes of a scenario, these changes by key, plan or None) → (the changed instance
     without the data that is lost, that loss). The data that is hit is that of the plan, or today's without one. None
     where a kind has no data that can be lost."""
+    after_loss: Callable[[Any, Any, str], tuple[Any, Loss]] | None = None
+    """(instance, plan, region) → the instance in which only work is placed again after the loss of the region, and that
+    loss; None where a kind has no data to lose."""
     risk: Callable[[Any, Any | None], Risk] | None = None
     """(instance, plan or None for today) → what depends on each region; None where a kind has no data to lose."""
     expansion: Expansion | None = None

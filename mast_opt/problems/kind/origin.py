@@ -15,6 +15,8 @@ from mast_opt.problems.kind.problem import PlanT, Problem, ProblemT
 
 STATEMENTS = frozenset({"name", "provenance", "objective", "limits", "may_refuse"})
 """Fields of a problem by which a plan is judged, or which say nothing of it. All others are data."""
+JUDGING = frozenset({"copies_min"})
+"""Columns by which a plan is judged."""
 CONTENT = "_content"
 
 
@@ -38,7 +40,7 @@ def _parts(owner: object) -> Iterator[bytes]:
         yield "\0".join((str(len(owner)), *owner)).encode("utf-8", "surrogatepass")
     elif is_dataclass(owner):
         for item in fields(owner):
-            if item.name not in STATEMENTS or not isinstance(owner, Problem):
+            if item.name not in (STATEMENTS if isinstance(owner, Problem) else JUDGING):
                 yield f"\0{item.name}\0".encode()
                 yield from _parts(getattr(owner, item.name))
     else:
@@ -105,4 +107,9 @@ class Origin:
 
 
 def _statements(problem: Problem[Any] | None) -> tuple[object, ...]:
-    return getattr(problem, "objective", None), dict(getattr(problem, "limits", {}))
+    copies = getattr(getattr(problem, "datasets", None), "copies_min", None)
+    return (
+        getattr(problem, "objective", None),
+        dict(getattr(problem, "limits", {})),
+        None if copies is None else copies.tolist(),
+    )

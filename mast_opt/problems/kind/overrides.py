@@ -1,12 +1,13 @@
-"""Overrides of an instance for one solve: other weights, order of terms, or limits. The plan records them."""
+"""Overrides of an instance for one solve: other weights, order, limits or numbers of copies. The plan records them."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.wording import plain
+from mast_opt.core.wording import counted, plain
 from mast_opt.problems.kind.limits import limit_value, plain_number
 from mast_opt.problems.kind.problem import ProblemT
 
@@ -36,9 +37,13 @@ class Overrides:
     """Name → the most that a whole plan may have of it; None for no limit."""
     peak_levels: Mapping[int, float] = field(default_factory=dict)
     """Tier → the ratio above which ``peak`` counts, for the tiers whose level is another one."""
+    copies_min: Mapping[str, int] = field(default_factory=dict)
+    """Dataset → the fewest replicas, for the datasets of which there have to be more."""
+    single_copies: Mapping[str, str] = field(default_factory=dict)
+    """Dataset of which no second copy is asked for → the reason."""
 
     def __bool__(self) -> bool:
-        return bool(self.weights or self.limits or self.peak_levels) or self.order is not None
+        return bool(self.weights or self.limits or self.peak_levels or self.copies_min) or self.order is not None
 
     def applied_to(self, problem: ProblemT) -> ProblemT:
         """The instance with these overrides instead of its own.
@@ -48,7 +53,7 @@ class Overrides:
         """
         if not self:
             return problem
-        changed: Any = problem.with_limits(self.limits)
+        changed: Any = problem.with_limits(self.limits).with_copies_min(self.copies_min)
         if self.peak_levels:
             levels = {**changed.objective.peak_levels, **self.peak_levels}
             changed = replace(changed, objective=replace(changed.objective, peak_levels=levels))
@@ -66,8 +71,10 @@ class Overrides:
     def followed_by(self, later: "Overrides") -> "Overrides":
         """These overrides, where the later ones say nothing else."""
         order = self.order if later.order is None else later.order
-        levels = {**self.peak_levels, **later.peak_levels}
-        return Overrides({**self.weights, **later.weights}, order, {**self.limits, **later.limits}, levels)
+        levels, copies = {**self.peak_levels, **later.peak_levels}, {**self.copies_min, **later.copies_min}
+        limits = {**self.limits, **later.limits}
+        single = {**self.single_copies, **later.single_copies}
+        return Overrides({**self.weights, **later.weights}, order, limits, levels, copies, single)
 
     def __str__(self) -> str:
         parts = [f"weight {term} = {plain(weight)}" for term, weight in self.weights.items()]
@@ -75,6 +82,9 @@ class Overrides:
             parts.append(f"order {', '.join(self.order)}" if self.order else "a weighted sum")
         parts += [f"peak level {plain(level)} in tier {tier}" for tier, level in self.peak_levels.items()]
         parts += [f"{name} ≤ {NONE if most is None else plain_number(most)}" for name, most in self.limits.items()]
+        several = Counter(self.copies_min.values())
+        parts += [f"at least {copies} copies of {counted(n, 'dataset')}" for copies, n in sorted(several.items())]
+        parts += [f"one copy of {name} ({reason})" for name, reason in self.single_copies.items()]
         return ", ".join(parts)
 
     def fields(self) -> dict[str, Any]:
@@ -83,8 +93,10 @@ class Overrides:
         weights = {term: float(weight) for term, weight in self.weights.items()}
         limits = {name: NONE if most is None else plain_number(most) for name, most in self.limits.items()}
         levels = {str(tier): float(level) for tier, level in self.peak_levels.items()}
-        stated = {"order": order, "weights": weights or None, "limits": limits or None, "peak_levels": levels or None}
-        return {name: value for name, value in stated.items() if value is not None}
+        stated: dict[str, dict[str, Any]] = {"weights": weights, "limits": limits, "peak_levels": levels}
+        stated |= {"copies_min": dict(self.copies_min), "single_copies": dict(self.single_copies)}
+        ordered = {} if order is None else {"order": order}
+        return {**ordered, **{name: table for name, table in stated.items() if table}}
 
 
 NO_OVERRIDES = Overrides()

@@ -83,3 +83,13 @@ class Problem(Generic[PlanT]):
         if limits:
             raise UsageError(f"{self.name} is a {self.kind} instance; limits on a whole plan are for data-placement")
         return self
+
+    def with_copies_min(self, copies: Mapping[str, int]) -> Self:
+        """The instance with another number of replicas at least of these datasets. Data placement has them.
+
+        Raises:
+            UsageError: a dataset that there is not, or a number that it cannot have.
+        """
+        if copies:
+            raise UsageError(f"{self.name} is a {self.kind} instance; numbers of copies are for data-placement")
+        return self

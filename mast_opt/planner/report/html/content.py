@@ -11,10 +11,11 @@ from typing import Any
 from mast_opt.core.dates import date_of
 from mast_opt.core.errors import UsageError
 from mast_opt.core.sense import Sense
+from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted
-from mast_opt.planner.analysis.goals import PLAN, figures_of
+from mast_opt.planner.analysis.goals import PLAN, REPORT_S, figures_of
 from mast_opt.planner.analysis.migration_plan import steps
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.planner.report.result_sections import (
@@ -79,9 +80,9 @@ def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None, begi
         risk = hooks.risk(problem, plan)
         answers.insert(3, _at_risk(risk))
         sections += [single_copy_section(risk), region_risk_section(risk)]
-    if answers and least is not None:
+    if answers and least is not None and least != plan:
         answers.insert(1, replace(kind.presentation.answers(problem, least)[1], topic="The least that helps", more=""))
-    elif answers and "least-change" in kind.goals:
+    elif answers and least is None and "least-change" in kind.goals:
         answers[1] = replace(answers[1], detail=f"{answers[1].detail} 'solve --goals' finds the least that helps.")
     return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows))
 
@@ -289,6 +290,7 @@ def report(
     """
     kind = kind_of(problem)
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
+    judging: SolveLimits | None = {"time_limit_s": REPORT_S} if others else None
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
     answered = story(problem, plan, (others or {}).get("least-change"), begin)
     if answered.calendar is not None:
@@ -318,7 +320,7 @@ def report(
         policy=problem.objective.policy,
         units={name: term.unit for name, term in kind.terms.items()},
         answers=answered.answers,
-        compared=goal_sections(problem, figures_of(problem, others or {PLAN: plan}), begin),
+        compared=goal_sections(problem, figures_of(problem, others or {PLAN: plan}, judging=judging), begin),
     )
 
 

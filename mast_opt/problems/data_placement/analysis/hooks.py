@@ -1,6 +1,7 @@
 """Analysis hooks of data placement: what can be asked of it beyond a plan, and independent changes between plans."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from mast_opt.problems.data_placement.analysis.joint_periods import JOINT
 from mast_opt.problems.data_placement.analysis.losses import adapted, risk, settle_loss
 from mast_opt.problems.data_placement.analysis.purchases import EXPANSION
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
+from mast_opt.problems.data_placement.goals import least_change
 from mast_opt.problems.data_placement.plan import RELATIONS, Plan, filled, today
 from mast_opt.problems.data_placement.problem import DataPlacement, Ints
-from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups, Rolling
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups, Loss, Rolling
 
 NAMED = 3
 """Workloads of a group that are named; the others are counted."""
@@ -92,6 +94,19 @@ def _named(labels: list[str]) -> str:
     return listed(labels) if labels else ""
 
 
+def after_loss(problem: DataPlacement, plan: Plan, region: str) -> tuple[DataPlacement, Loss]:
+    """The instance after the loss of a region, with the replicas of a plan that are left, and that loss.
+
+    Every dataset stays where it is left. Limits on the whole plan are given up; what counts is the goal
+    ``least-change``.
+    """
+    changes = {"lose_regions": [region]}
+    settled, loss = settle_loss(problem, scenarios.lose_regions(problem, [region]), changes, plan)
+    left = scenarios.priced(TWO_STAGE.recourse(settled, plan, False))
+    left = replace(left, limits={})
+    return least_change(left).applied_to(left), loss
+
+
 QUESTIONS = AnalysisHooks(
     relief=relief,
     choices=(WORKLOAD_CHOICES, DATASET_CHOICES),
@@ -103,6 +118,7 @@ QUESTIONS = AnalysisHooks(
     two_stage=TWO_STAGE,
     adapted=adapted,
     loss=settle_loss,
+    after_loss=after_loss,
     risk=risk,
     expansion=EXPANSION,
     change_groups=change_groups,

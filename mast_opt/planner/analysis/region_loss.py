@@ -1,0 +1,64 @@
+"""The worst loss of a region once a plan is carried out: what the GPUs that are left do not take."""
+
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from mast_opt.core.solve_limits import SolveLimits, params_of
+from mast_opt.planner.solving.auto_strategy import EXACT
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.last_pass import COLUMNS_A_SECOND, LARGEST
+from mast_opt.problems import backends
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import check_plan, kind_of
+
+
+@dataclass(frozen=True)
+class RegionLoss:
+    """GPUs and data that are missing after the loss of one region."""
+
+    region: str
+    overload_gpus: float
+    """GPUs over the supply that is left."""
+    unserved_gpus: float
+    """GPUs of work that stands still, such as that whose data is lost."""
+    datasets: int
+    """Datasets of which nothing is left."""
+
+    @property
+    def missing_gpus(self) -> float:
+        """GPUs that are over the supply, or whose work stands still."""
+        return self.overload_gpus + self.unserved_gpus
+
+
+def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[SolveLimits]) -> RegionLoss | None:
+    """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose, or time is too short.
+
+    Replicas are those of the plan, and none is copied after the loss; work is placed again where its data is left,
+    by the goal ``least-change``. With a time limit the figures are those of the best placement found.
+
+    Args:
+        problem: the instance.
+        plan: a plan of it that keeps every limit.
+        limits: see ``SolveLimits``; ``time_limit_s`` is for all regions.
+    """
+    kind = kind_of(problem)
+    after_loss = kind.analysis.hooks().after_loss
+    if after_loss is None:
+        return None
+    stated: Any = check_plan(kind, problem, plan)
+    clock = Clock(limits.get("time_limit_s"))
+    losses = []
+    names = stated.labels_of("regions")
+    for left, name in zip(range(len(names), 0, -1), names, strict=True):
+        instance, lost = after_loss(stated, plan, name)
+        columns = LARGEST + 1 if kind.formulation.size is None else kind.formulation.size(instance).columns
+        if columns > min(LARGEST, COLUMNS_A_SECOND * clock.remaining_s / left):
+            return None
+        formulation = kind.formulate(instance)
+        params = params_of({**limits, "time_limit_s": clock.budget_s(1 / left)})
+        result = backends.get(EXACT).solve(formulation.mip, params)
+        if result.x is None:
+            return None
+        found = kind.verification.verify(instance, formulation.decode(result.x)).metrics
+        losses.append(RegionLoss(name, found["overload_gpus"], found["unserved_gpus"], len(lost.datasets)))
+    return max(losses, key=lambda one: one.missing_gpus)

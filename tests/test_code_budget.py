@@ -22,7 +22,7 @@ BUDGET = {
     "live/reports": 551,
     "live/service": 3273,
     "live/simulation": 4341,
-    "live/slow_paths": 458,
+    "live/slow_paths": 463,
     "live/store": 1087,
     "planner/analysis": 2829,
     "planner/bench": 1901,

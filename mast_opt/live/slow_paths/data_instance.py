@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import blake2b
 
 import numpy as np
 
@@ -53,11 +54,12 @@ def _forecasts(snapshot: Snapshot, forecast: Forecast) -> Iterator[PlannedWork]:
         own = recurs or not of.namespace
         key = of.namespace, of.workload if recurs else "", of.tier, of.gpu_types, of.datasets if own else ()
         groups.setdefault(key, []).append(of)
-    for number, ((namespace, workload, tier, gpu_types, _), classes) in enumerate(groups.items()):
+    for key, classes in groups.items():
+        namespace, workload, tier, gpu_types, _ = key
         mgpu = sum(forecast(snapshot, of) for of in classes)
         read = dict.fromkeys(name for of in classes for name in snapshot.demand.read(of, snapshot.now_ms))
         if mgpu and read:
-            label = f"{number}: {workload or namespace or 'jobs'} of tier {tier}"
+            label = f"{workload or namespace or 'jobs'} of tier {tier} ({_digest(key)})"
             largest = max(snapshot.demand.largest_mgpu(of) for of in classes)
             yield PlannedWork(label, tier, mgpu, gpu_types, tuple(read), largest, splittable=True)
 
@@ -71,9 +73,15 @@ def _wishes(snapshot: Snapshot) -> Iterator[PlannedWork]:
             key = spec.tier, tuple(sorted(spec.gpu_types or ())), tuple(sorted(spec.datasets))
             waited = record.asked_mgpu * (snapshot.now_ms - record.since_ms) // DAY_MS
             wishes.setdefault(key, []).append((record.asked_mgpu, max(record.asked_mgpu, waited)))
-    for number, ((tier, gpu_types, datasets), jobs) in enumerate(wishes.items()):
+    for key, jobs in wishes.items():
+        tier, gpu_types, datasets = key
         largest, total = max(asked for asked, _ in jobs), sum(weight for _, weight in jobs)
-        yield PlannedWork(f"wish {number}", tier, total, gpu_types, datasets, largest, splittable=False)
+        yield PlannedWork(f"wish {_digest(key)}", tier, total, gpu_types, datasets, largest, splittable=False)
+
+
+def _digest(key: tuple[object, ...]) -> str:
+    """Digest that tells work from other work, the same day after day: plans that go on match work by label."""
+    return blake2b(repr(key).encode(), digest_size=6).hexdigest()
 
 
 FILLED = Fraction(4, 5)

@@ -84,12 +84,17 @@ def test_free_columns_ranges_and_a_constant(tmp_path: Path) -> None:
 
 
 def test_a_part_without_plans_is_proven_empty(tmp_path: Path) -> None:
-    m = MipBuilder("parity")
-    take = m.columns("take", [["a", "b"]], upper=3.0, integral=True)
-    m.rows("odd", [], lower=1.0, upper=3.0).add(0, take, 2.0)
+    m = MipBuilder("coins")
+    take = m.columns("take", [["6", "10", "15"]], upper=5.0, integral=True)
+    note = m.columns("note", [], upper=1.0, integral=True)
+    m.equals("paid", [], value=59.0).add(0, take, np.array([6.0, 10.0, 15.0])).add(0, note, 30.0)
     m.term("all", take)
-    found, text = proof_of(m.build({"all": 1.0}), np.array([1.0, 0.0]), tmp_path / "proof")
-    assert found.bound == found.objective == 1
+    m.term("all", note, -100.0)
+    # coins of 6, 10 and 15 do not pay 29, so the note of 30 is no use
+    found, text = proof_of(m.build({"all": 1.0}), np.array([4.0, 2.0, 1.0, 0.0]), tmp_path / "proof")
+    assert found.objective == 7
+    assert found.bound is not None
+    assert float(found.bound) == pytest.approx(7.0, rel=1e-9)
     assert found.leaves > 1
     assert " 0 { lin " in text
 

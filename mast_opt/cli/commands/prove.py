@@ -1,8 +1,10 @@
 """``mast-opt prove``."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -13,11 +15,16 @@ from mast_opt.cli.options import Json, TheRun, above, flag
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.wording import counted
-from mast_opt.planner.io import read, read_plan_of
+from mast_opt.planner.io import read, read_certificate, read_plan_of
 from mast_opt.planner.proof.checker import Refused, check_folder
+from mast_opt.planner.proof.exact_program import ExactProgram
+from mast_opt.planner.proof.placement_rows import placement_rows
+from mast_opt.planner.proof.steps import Step
 from mast_opt.planner.proof.write_proof import PROGRAM, PROOF, Proven, check_new, write_proof
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.export_files import formulated
+from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.kind.problem import Problem
 
 MOST_LEAVES = 20_000
 """Linear programs that one proof combines at most."""
@@ -31,7 +38,9 @@ def command(
     /,
     *,
     out: Annotated[Path | None, Parameter(help="The folder to write, which must not exist.")] = None,
-    time_limit: Annotated[float, above(0.0, "Seconds for splits, after the relaxation has been solved.")] = 60.0,
+    time_limit: Annotated[
+        float, above(0.0, "Seconds for rounded rows and splits, after the relaxation has been solved.")
+    ] = 60.0,
     check: Annotated[bool, flag("Check a proof instead of writing one.")] = False,
     json: Json = False,
     run: TheRun,
@@ -39,9 +48,10 @@ def command(
     """Write a proof of a plan's bound that the checkers of others accept, or check one.
 
     The folder gets proof.mps, the program with the plan's weights in exact decimals, and proof.vipr, which states the
-    program, the plan as its solution, and every step of a proof of the bound in rational numbers: the duals of linear
-    programs, and splits of integer columns until the stated bound is reached or the time is up. What the proof leaves
-    of the stated bound is said. With a lexicographic objective the proof is of its first term.
+    program, the plan as its solution, and every step of a proof of the bound in rational numbers: rounded rows, those
+    on which the certificate of a data placement rests, the duals of linear programs, and splits of integer columns
+    until the stated bound is reached or the time is up. What the proof leaves of the stated bound is said. With a
+    lexicographic objective the proof is of its first term.
 
     With --check, the proof in a folder is checked in fractions, and so is that it is about the program in proof.mps:
     exit code 0 if it is accepted, 5 if not. The reference checker of the VIPR project, viprchk, reads proof.vipr too.
@@ -75,7 +85,15 @@ def command(
         stated = None
     target = None if stated is None else problem.sense.minimised(stated)
     with run.phase("solve", "proving"):
-        found = write_proof(formulation.mip, x, target, out, time_limit_s=time_limit, most_leaves=MOST_LEAVES)
+        found = write_proof(
+            formulation.mip,
+            x,
+            target,
+            out,
+            time_limit_s=time_limit,
+            most_leaves=MOST_LEAVES,
+            rows_of=_rows_of(problem, plan),
+        )
     bound = None if found.bound is None else float(found.bound)
     proven = None if bound is None or objective is None else problem.sense.minimised(bound)
     missing = None if target is None or bound is None else max(0.0, (target - bound) / max(abs(target), 1e-9))
@@ -96,6 +114,14 @@ def command(
         console.print("\n".join(_words(found, out, stated, missing)), soft_wrap=True)
 
     return Answer(Exit.OK, show)
+
+
+def _rows_of(problem: Problem[Any], plan: Path) -> Callable[[ExactProgram], tuple[ExactProgram, list[Step]]] | None:
+    """The rows on which the certificate in a plan's folder rests; None where it has none that the program lacks."""
+    if not isinstance(problem, DataPlacement) or not plan.is_dir():
+        return None
+    arrays = read_certificate(plan)
+    return None if arrays is None else partial(placement_rows, problem, arrays)
 
 
 def _text(value: Fraction | None) -> str | None:

@@ -1,8 +1,8 @@
 """A mixed-integer program in rational numbers, as its .mps file states it, and exact points near rounded ones."""
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -11,13 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray
-from mast_opt.problems.mip import Mip
+from mast_opt.planner.proof.steps import Side, Source, Step
+from mast_opt.problems.mip import Mip, frozen
 from mast_opt.problems.mip.export.mps import row_limits
 
 Entries = list[tuple[int, Fraction]]
 Limits = tuple[Fraction | None, Fraction | None]
-Side = tuple[str, int, int]
-"""A limit of the program: ``row`` or ``column``, its position, and 0 for the lower or 1 for the upper limit."""
 PATIENCE = 50
 """Shifts for each limit that is broken at first, after which there is taken to be no exact point nearby."""
 FREE: Limits = (None, None)
@@ -42,6 +41,8 @@ class ExactProgram:
     rows: list[Entries]
     row_limits: list[Limits]
     column_limits: list[Limits]
+    derived: Mapping[Side, Step] = field(default_factory=dict)
+    """The steps of a proof that state limits which follow from the others."""
 
     @classmethod
     def of(cls, mip: Mip) -> "ExactProgram":
@@ -75,6 +76,59 @@ class ExactProgram:
     def columns(self) -> list[Entries]:
         """Entries of each column, with their rows."""
         return transposed(self.rows, len(self.cost))
+
+    def source(self, side: Side) -> Source:
+        """A limit of the program, or the step that states it."""
+        return self.derived.get(side, side)
+
+    def constraint(self, source: Source) -> tuple[Fraction, Entries]:
+        """Right-hand side and entries of a limit or a step."""
+        if isinstance(source, Step):
+            assert source.entries is not None
+            return source.rhs, list(source.entries.items())
+        kind, at, side = source
+        limit = (self.row_limits if kind == "row" else self.column_limits)[at][side]
+        assert limit is not None
+        return limit, self.rows[at] if kind == "row" else [(at, Fraction(1))]
+
+    def bounded(self, steps: Sequence[Step]) -> "ExactProgram":
+        """The program with limits of columns, which steps of one entry 1 state, in place of weaker ones."""
+        limits, derived = list(self.column_limits), dict(self.derived)
+        mip = self.mip
+        sides = mip.col_lower.copy(), mip.col_upper.copy()
+        for step in steps:
+            ((column, _),) = (step.entries or {}).items()
+            side = int(step.sense == "L")
+            below, above = limits[column]
+            limits[column] = (below, step.rhs) if side else (step.rhs, above)
+            derived["column", column, side] = step
+            sides[side][column] = float(step.rhs)
+        tighter = replace(mip, col_lower=frozen(sides[0]), col_upper=frozen(sides[1]))
+        return replace(self, mip=tighter, column_limits=limits, derived=derived)
+
+    def with_rows(self, steps: Sequence[Step]) -> "ExactProgram":
+        """The program with more rows, which steps state."""
+        if not steps:
+            return self
+        mip, first = self.mip, len(self.rows)
+        derived = {**self.derived, **{("row", first + at, int(one.sense == "L")): one for at, one in enumerate(steps)}}
+        rows = [list((step.entries or {}).items()) for step in steps]
+        limits: list[Limits] = [(None, one.rhs) if one.sense == "L" else (one.rhs, None) for one in steps]
+        lower, upper = (
+            np.array([missing if limit[side] is None else float(limit[side] or 0) for limit in limits])
+            for side, missing in enumerate((-np.inf, np.inf))
+        )
+        ends = mip.row_start[-1] + np.cumsum([len(entries) for entries in rows])
+        wide = replace(
+            mip,
+            row_lower=frozen(np.append(mip.row_lower, lower)),
+            row_upper=frozen(np.append(mip.row_upper, upper)),
+            row_start=frozen(np.append(mip.row_start, ends).astype(np.int32)),
+            index=frozen(np.append(mip.index, [at for entries in rows for at, _ in entries]).astype(np.int32)),
+            value=frozen(np.append(mip.value, [float(number) for entries in rows for _, number in entries])),
+            rows=(),
+        )
+        return replace(self, mip=wide, rows=self.rows + rows, row_limits=self.row_limits + limits, derived=derived)
 
     def objective(self, x: Sequence[Fraction]) -> Fraction:
         """The exact objective at x."""

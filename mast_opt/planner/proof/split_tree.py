@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, eye_array, hstack
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.planner.proof.exact_program import Combination, ExactProgram, Limits
+from mast_opt.planner.proof.steps import Source, Step, split
 from mast_opt.problems import backends
 from mast_opt.problems.mip import Mip
 
@@ -27,10 +28,10 @@ WHOLE = 1e-6
 class Node:
     """A part of the tree: the columns that were split on the way here, and how it is proven."""
 
-    assumed: dict[tuple[int, int], tuple[Fraction, "Node"]]
-    """(column, 0 for a lower and 1 for an upper limit) → the limit, and the node that assumes it."""
-    split: tuple[int, int, Fraction] | None = None
-    """(column, side, limit) that this node assumes; None at the root."""
+    assumed: dict[tuple[int, int], Step]
+    """(column, 0 for a lower and 1 for an upper limit) → the step that assumes it."""
+    split: Step | None = None
+    """Assumption that this node adds to those of its parent; None at the root."""
     children: tuple["Node", ...] = ()
     proof: Combination | None = None
     """Proof of a leaf; its bound is on the objective, or on 0 where nothing is possible here."""
@@ -39,6 +40,8 @@ class Node:
     """The column to be split next; None where none would help."""
     at: float = field(default=0.0)
     """Value of that column in the leaf's linear program."""
+    x: FloatArray | None = None
+    """The solution of the root's linear program."""
 
     def leaves(self) -> Iterator["Node"]:
         """The leaves below a node, or the node itself."""
@@ -48,11 +51,9 @@ class Node:
             yield from child.leaves()
 
 
-def split_tree(program: ExactProgram, target: Fraction, *, time_limit_s: float, most_leaves: int) -> Node:
-    """The tree that proves the target, or as much as the limits allow; the lowest leaf is split first."""
+def grow(program: ExactProgram, root: Node, target: Fraction, *, time_limit_s: float, most_leaves: int) -> None:
+    """Split a proven root until the tree proves the target, or the limits are reached; the lowest leaf comes first."""
     began, order = time.monotonic(), count()
-    root = Node({})
-    _prove(program, root)
     waiting = [(_low(root), next(order), root)]
     leaves = 1
     while waiting and leaves < most_leaves and time.monotonic() - began < time_limit_s:
@@ -60,13 +61,12 @@ def split_tree(program: ExactProgram, target: Fraction, *, time_limit_s: float, 
         if low >= target or node.guess is None:
             break
         heapq.heappop(waiting)
-        node.children = tuple(_child(node, side) for side in (1, 0))
+        node.children = _children(node)
         node.proof = None
         leaves += 1
         for child in node.children:
-            _prove(program, child)
+            prove(program, child)
             heapq.heappush(waiting, (_low(child), next(order), child))
-    return root
 
 
 def proven(root: Node) -> Fraction | None:
@@ -82,21 +82,47 @@ def _low(node: Node) -> float:
     return float(node.proof.bound) if node.proof else -np.inf
 
 
-def _child(node: Node, side: int) -> Node:
-    """One side of a split: at most (1) the value rounded down, or at least (0) the next integer."""
+def _children(node: Node) -> tuple[Node, Node]:
+    """Both sides of a split: at most the value rounded down, or at least the next integer."""
     assert node.guess is not None
-    limit = Fraction(int(np.floor(node.at)) + (side == 0))
-    child = Node(dict(node.assumed), (node.guess, side, limit))
-    child.assumed[node.guess, side] = (limit, child)
-    return child
+    below, above = (
+        Node(node.assumed | {(node.guess, side): step}, step)
+        for side, step in zip((1, 0), split({node.guess: Fraction(1)}, Fraction(int(np.floor(node.at)))), strict=True)
+    )
+    return below, above
 
 
-def _prove(program: ExactProgram, node: Node) -> None:
+def step_of(program: ExactProgram, root: Node, bound: Fraction) -> Step:
+    """The step that states the bound of a tree."""
+    done: dict[Node, Step] = {}
+    waiting = [root]
+    while waiting:
+        node = waiting[-1]
+        if missing := [child for child in node.children if child not in done]:
+            waiting.extend(missing)
+            continue
+        waiting.pop()
+        if node.children:
+            parts = [step for child in node.children for step in (done[child], child.split) if step is not None]
+            done[node] = Step("G", bound, None, "uns", parts=tuple(parts))
+            continue
+        assert node.proof is not None
+        factors: dict[Source, Fraction] = {}
+        for side, factor in node.proof.multipliers.items():
+            kind, at, end = side
+            source = node.assumed.get((at, end)) if kind == "column" else None
+            factors[source or program.source(side)] = factor
+        done[node] = Step("G", node.proof.bound, {} if node.impossible else None, "lin", factors)
+    return done[root]
+
+
+def prove(program: ExactProgram, node: Node) -> None:
     """Solve the linear program of a leaf, and keep its exact proof and the column to be split."""
     mip = program.mip
     lower, upper = mip.col_lower.copy(), mip.col_upper.copy()
     limits: list[Limits] = list(program.column_limits)
-    for (column, side), (limit, _) in node.assumed.items():
+    for (column, side), step in node.assumed.items():
+        limit = step.rhs
         (upper if side else lower)[column] = float(limit)
         limits[column] = (limits[column][0], limit) if side else (limit, limits[column][1])
     relaxed = replace(mip, integral=np.zeros(len(lower), np.bool_), col_lower=lower, col_upper=upper)
@@ -112,6 +138,7 @@ def _prove(program: ExactProgram, node: Node) -> None:
     if prices is None or result.x is None:
         return
     node.proof = program.combination(prices, limits)
+    node.x = None if node.assumed else result.x
     distance = np.where(mip.integral, np.abs(result.x - np.rint(result.x)), 0.0)
     if distance.max(initial=0.0) > WHOLE:
         node.guess = int(np.argmax(distance * (1.0 + np.abs(mip.cost))))

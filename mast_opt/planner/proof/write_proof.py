@@ -1,7 +1,7 @@
 """Proof of a plan's bound on disk: the program as ``proof.mps`` and its proof in the VIPR format as ``proof.vipr``."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -9,8 +9,10 @@ from pathlib import Path
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import InputError
 from mast_opt.planner.io.atomic import new_folder
-from mast_opt.planner.proof.exact_program import Entries, ExactProgram, Side
-from mast_opt.planner.proof.split_tree import Node, proven, split_tree
+from mast_opt.planner.proof.cuts import strengthened, tightened
+from mast_opt.planner.proof.exact_program import ExactProgram
+from mast_opt.planner.proof.split_tree import grow, proven, step_of
+from mast_opt.planner.proof.steps import Side, Step, listed, written
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.mip.export import write_mps
 from mast_opt.problems.mip.export.mps import RULE
@@ -35,7 +37,14 @@ class Proven:
 
 
 def write_proof(
-    mip: Mip, x: FloatArray, target: float | None, folder: Path, *, time_limit_s: float, most_leaves: int
+    mip: Mip,
+    x: FloatArray,
+    target: float | None,
+    folder: Path,
+    *,
+    time_limit_s: float,
+    most_leaves: int,
+    rows_of: Callable[[ExactProgram], tuple[ExactProgram, Sequence[Step]]] | None = None,
 ) -> Proven:
     """Prove as much of a bound as the limits allow, and write the program and the proof to a new folder.
 
@@ -46,6 +55,7 @@ def write_proof(
         folder: where to write.
         time_limit_s: for the tree of splits; the relaxation is solved to its end.
         most_leaves: of the tree.
+        rows_of: the program with tighter limits, and rows to begin with; those on which a certificate rests.
 
     Raises:
         InputError: the folder exists or cannot be written.
@@ -58,12 +68,17 @@ def write_proof(
     if objective is not None:
         wanted = min(wanted, objective)
     wanted -= SLACK * max(Fraction(1), abs(wanted))
-    root = split_tree(program, wanted, time_limit_s=time_limit_s, most_leaves=most_leaves)
+    stronger = tightened(program)
+    stronger, rows = (stronger, ()) if rows_of is None else rows_of(stronger)
+    stronger, root = strengthened(stronger, rows, wanted, time_limit_s=time_limit_s)
+    left_s = time_limit_s - (time.perf_counter() - began)
+    grow(stronger, root, wanted, time_limit_s=left_s, most_leaves=most_leaves)
     bound = proven(root)
+    last = None if bound is None else step_of(stronger, root, bound)
     with new_folder(folder, check_new) as out:
         write_mps(mip, out / PROGRAM)
         with (out / PROOF).open("w", encoding="utf-8") as file:
-            for line in _proof(program, root, bound, objective, solution):
+            for line in _proof(program, last, bound, objective, solution):
                 file.write(line + "\n")
     return Proven(bound, objective, sum(1 for _ in root.leaves()), time.perf_counter() - began)
 
@@ -87,7 +102,7 @@ class _Positions:
         self.bounds = len(self.lines)
         names = readable_names(program.mip.rows, RULE)[0].to_list()
         for row, (below, above) in enumerate(program.row_limits):
-            entries = _entries(program.rows[row])
+            entries = listed(program.rows[row])
             if below is not None and below == above:
                 self.of["row", row, 1] = len(self.lines)
                 self._add(("row", row, 0), f"{names[row]} E {below} {entries}")
@@ -104,7 +119,7 @@ class _Positions:
 
 def _proof(
     program: ExactProgram,
-    root: Node,
+    last: Step | None,
     bound: Fraction | None,
     objective: Fraction | None,
     solution: list[Fraction] | None,
@@ -120,59 +135,13 @@ def _proof(
     yield f"INT {len(integral)}"
     yield " ".join(map(str, integral))
     yield "OBJ min"
-    yield _entries(enumerate(program.cost))
+    yield listed(enumerate(program.cost))
     yield f"CON {len(positions.lines)} {positions.bounds}"
     yield from positions.lines
     yield f"RTP range {'-inf' if bound is None else bound} {'inf' if objective is None else objective}"
     yield f"SOL {int(solution is not None)}"
     if solution is not None:
-        yield f"plan {_entries(enumerate(solution))}"
-    lines = [] if bound is None else _derivations(root, bound, positions)
+        yield f"plan {listed(enumerate(solution))}"
+    lines = [] if last is None else written(last, positions.of, len(positions.lines))
     yield f"DER {len(lines)}"
     yield from lines
-
-
-def _derivations(root: Node, bound: Fraction, positions: _Positions) -> list[str]:
-    """The steps of a proof, each after those that it rests on."""
-    lines: list[str] = []
-    assumed: dict[int, int] = {}
-    """Position of what each node assumes, by ``id`` of the node."""
-
-    def add(constraint: str, reason: str) -> int:
-        at = len(positions.lines) + len(lines)
-        lines.append(f"D{len(lines)} {constraint} {{ {reason} }} -1")
-        return at
-
-    def leaf(node: Node) -> int:
-        assert node.proof is not None
-        used: Entries = []
-        for (kind, at, side), factor in node.proof.multipliers.items():
-            limit = node.assumed.get((at, side)) if kind == "column" else None
-            position = positions.of[kind, at, side] if limit is None else assumed[id(limit[1])]
-            used.append((position, factor))
-        proven = f"G {node.proof.bound} 0" if node.impossible else f"G {node.proof.bound} OBJ"
-        return add(proven, f"lin {_entries(used)}")
-
-    waiting: list[tuple[Node, bool]] = [(root, False)]
-    done: dict[int, int] = {}
-    while waiting:
-        node, ready = waiting.pop()
-        if not node.children:
-            done[id(node)] = leaf(node)
-        elif ready:
-            parts = " ".join(f"{done[id(child)]} {assumed[id(child)]}" for child in node.children)
-            done[id(node)] = add(f"G {bound} OBJ", f"uns {parts}")
-        else:
-            for child in node.children:
-                assert child.split is not None
-                column, side, limit = child.split
-                assumed[id(child)] = add(f"{'GL'[side]} {limit} 1 {column} 1", "asm")
-            waiting.append((node, True))
-            waiting.extend((child, False) for child in node.children)
-    return lines
-
-
-def _entries(entries: Iterable[tuple[int, Fraction]]) -> str:
-    """Entries that are not 0, with their number in front."""
-    words = [f"{at} {number}" for at, number in entries if number]
-    return " ".join([str(len(words)), *words])

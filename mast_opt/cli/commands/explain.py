@@ -61,6 +61,10 @@ def command(  # noqa: C901 - one branch for each sort of question
     out: Annotated[
         Path | None, Parameter(help="Write the instance with the cheapest repair: a folder, .xlsx or .json.")
     ] = None,
+    history: Annotated[
+        Path | None,
+        Parameter(help="With --plan, job placement: a trace of jobs that have run; it says when starts are expected."),
+    ] = None,
     limit: options.LimitOption = None,
     force: options.Force = False,
     full: options.Full = False,
@@ -72,7 +76,7 @@ def command(  # noqa: C901 - one branch for each sort of question
     Without --plan: limits that contradict one another, of which none can be left out, in words and with amounts, and
     the cheapest repairs, each of them tried out (exit code 3; 0 if there is a plan after all). With --plan: for each
     workload, dataset, job, process or reservation, what else could be done with it, what that would change, and which
-    limits forbid the rest.
+    limits forbid the rest; and when a job that waits starts, by time limits, and what would make that sooner.
 
     A repair pays for each limit that it touches: 1 for making storage, CPU, ingress or a link larger by the size of an
     average one, 1 for giving up a pin or ban, 5 for allowing remote reads or a new GPU type, 10 for leaving work out.
@@ -118,7 +122,8 @@ def command(  # noqa: C901 - one branch for each sort of question
                 alternatives=alternatives,
                 **limits.keywords(interrupt.cancel),
             )
-    run.record.update(explanation_keys(answer))
+    starts = _starts(problem, asked, answer, history)
+    run.record.update(explanation_keys(answer), starts=starts)
     repaired = out if answer.repairs else None
     if repaired is not None:
         write(answer.repairs[0].problem, repaired, force=force)
@@ -132,6 +137,7 @@ def command(  # noqa: C901 - one branch for each sort of question
         from mast_opt.planner.report.terminal.sections import print_words
 
         show_explanation(console, problem.name, answer, full=full)
+        _show_starts(console, starts)
         if words and code is not Exit.INFEASIBLE:
             console.print(words, soft_wrap=True)
         if repaired is not None:
@@ -141,6 +147,34 @@ def command(  # noqa: C901 - one branch for each sort of question
             print_words(console, f"\nThere is nothing to write to {out}.")
 
     return Answer(code, show)
+
+
+def _starts(
+    problem: Problem[Any], plan: object, answer: Explanation, history: Path | None
+) -> dict[str, dict[str, Any]]:
+    """Starts of the jobs asked about that a plan leaves waiting; none for other kinds."""
+    from mast_opt.problems.job_placement.plan import Plan
+    from mast_opt.problems.job_placement.problem import JobPlacement
+
+    if not (isinstance(problem, JobPlacement) and isinstance(plan, Plan)):
+        if history is not None:
+            raise UsageError("--history is about jobs that wait; expected a job-placement instance and --plan")
+        return {}
+    from mast_opt.live.service.planned_starts import planned_starts
+    from mast_opt.live.simulation.traces.trace import read_trace
+
+    asked = [one.name for one in answer.reasons]
+    return planned_starts(problem, plan, asked, None if history is None else read_trace(history))
+
+
+def _show_starts(console: Console, starts: Mapping[str, dict[str, Any]]) -> None:
+    """Print when the jobs asked about start."""
+    if starts:
+        from mast_opt.live.service.planned_starts import in_words
+        from mast_opt.planner.report.terminal.sections import print_words
+
+        for name, start in starts.items():
+            print_words(console, f"\n{in_words(name, start)}")
 
 
 def _risk(run: Run, problem: Problem[PlanT], plan: PlanT | None, *, full: bool) -> Answer:

@@ -10,7 +10,7 @@ import pytest
 
 from mast_opt import JobPlacementBuilder
 from mast_opt.problems.job_placement import JobPlacement
-from mast_opt.problems.job_placement.analysis.reservations import _Works, facts, reservations
+from mast_opt.problems.job_placement.analysis.reservations import Works, facts, reservations
 from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
@@ -87,7 +87,7 @@ def test_times_are_those_of_trials_on_a_fleet(seed: int) -> None:
         gpus = rng.choice([0.5, 1, 2, 4])
         builder.add_job(f"j{at}", tier=rng.randint(0, 2), tasks=rng.randint(1, 4), gpus=gpus, within=within, **NEED)
     problem = builder.build()
-    works = _Works(problem, empty(problem))
+    works = Works(problem, empty(problem))
     for j in range(6):
         by_ms = _first_fit(problem, j)
         assert works.times(j, 0).by() == by_ms

@@ -40,7 +40,7 @@ def reservations(problem: JobPlacement, plan: Plan, waiting: Ints) -> dict[int, 
         waiting: rows of ``jobs`` in queue order; the first ``MOST_LOOKED_AT`` are looked at.
     """
     p, found, taken = problem, dict[int, Reservation](), set[int]()
-    works: _Works | None = None
+    works: Works | None = None
     for j in waiting[:MOST_LOOKED_AT].tolist():
         if len(taken) == len(p.regions):
             break
@@ -48,7 +48,7 @@ def reservations(problem: JobPlacement, plan: Plan, waiting: Ints) -> dict[int, 
         left = sorted({int(region) for region in p.clusters.region[fits]} - taken)
         if not left or p.first_part[j] != j:
             continue
-        works = works or _Works(p, plan)
+        works = works or Works(p, plan)
         times = {region: works.times(j, region) for region in left}
         region = min(left, key=lambda one: (times[one].by(), -works.free_mgpu[one]))
         by_ms = times[region].by()
@@ -75,8 +75,8 @@ def facts(problem: JobPlacement, plan: Plan) -> dict[str, Any]:
     }
 
 
-class _Works:
-    """Work on every server after a plan."""
+class Works:
+    """Work on every server after a plan: a row for each job and server, of fractions for each device."""
 
     def __init__(self, problem: JobPlacement, plan: Plan) -> None:
         p = self._p = problem
@@ -92,24 +92,31 @@ class _Works:
             [p.need_mgpu[plan.job, kind], p.jobs.cpu_mcores[plan.job], p.jobs.memory_mib[plan.job]], axis=1
         )
         running = np.concatenate([p.allocations.running[stays], plan.moved])
+        self.job = [
+            *(f"running {p.running.labels[v]}" for v in running.tolist()),
+            *(p.jobs.labels[j] for j in plan.job),
+        ]
+        """Name of each row's job; those of running jobs say so, lest a pending one has the same."""
+        self.tier = np.concatenate([p.running.tier[running], p.jobs.tier[plan.job]])
+        self.tenant = np.concatenate([p.running.tenant[running], p.jobs.tenant[plan.job]])
         end = np.concatenate([p.running.ends_within_ms[running], p.jobs.limit_ms[plan.job]])
-        self._end = np.where(end > 0, end, FOREVER)
+        self.end = np.where(end > 0, end, FOREVER)
         at = self._standing = p.standing
         self._tier = np.concatenate([at.running.tier[running], at.jobs.tier[plan.job]])
-        self._stoppable = np.concatenate([at.running.preemptible[running], at.jobs.tier[plan.job] > 0])
+        self.stoppable = np.concatenate([at.running.preemptible[running], at.jobs.tier[plan.job] > 0])
         held = p.allocations
-        self._server = np.concatenate([held.server[stays], plan.moved_server, plan.server])
-        self._tasks = np.concatenate([held.tasks[stays], plan.moved_tasks, plan.tasks])
-        self._need = np.concatenate([held.need[stays], need_of[plan.moved], asked])
+        self.server = np.concatenate([held.server[stays], plan.moved_server, plan.server])
+        self.tasks = np.concatenate([held.tasks[stays], plan.moved_tasks, plan.tasks])
+        self.need = np.concatenate([held.need[stays], need_of[plan.moved], asked])
         index = np.concatenate([held.gpu_index[stays], plan.moved_gpu_index, plan.gpu_index])
         indexed = np.concatenate([held.indexed[stays], plan.moved_indexed, plan.indexed])
-        found = read_devices(p.servers.supply[:, GPU], self._server, self._tasks, self._need, index, indexed)
-        self._mgpu_of: dict[int, dict[int, int]] = {}
+        found = read_devices(p.servers.supply[:, GPU], self.server, self.tasks, self.need, index, indexed)
+        self.mgpu_of: dict[int, dict[int, int]] = {}
         for row, device, mgpu in zip(found.row.tolist(), found.device.tolist(), found.mgpu.tolist()):
-            self._mgpu_of.setdefault(row, {})[device] = mgpu
+            self.mgpu_of.setdefault(row, {})[device] = mgpu
         self._on: dict[int, list[int]] = {}
-        for row in np.argsort(self._end, kind="stable").tolist():
-            self._on.setdefault(int(self._server[row]), []).append(row)
+        for row in np.argsort(self.end, kind="stable").tolist():
+            self._on.setdefault(int(self.server[row]), []).append(row)
 
     def times(self, j: int, region: int) -> GroupTimes:
         """Times at which a job fits into a region; none for one of several parts."""
@@ -134,7 +141,7 @@ class _Works:
         """(end, what it holds) of the work on a server that a job of this tier waits for, ascending."""
         found = []
         for row in self._on.get(server, ()):
-            if not (self._stoppable[row] and self._tier[row] > tier):
-                amount = (self._need[row] * self._tasks[row]).tolist()
-                found.append((int(self._end[row]), Use(self._mgpu_of.get(row, {}), amount[CPU], amount[MEMORY])))
+            if not (self.stoppable[row] and self._tier[row] > tier):
+                amount = (self.need[row] * self.tasks[row]).tolist()
+                found.append((int(self.end[row]), Use(self.mgpu_of.get(row, {}), amount[CPU], amount[MEMORY])))
         return found

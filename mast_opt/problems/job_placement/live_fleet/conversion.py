@@ -15,11 +15,10 @@ from mast_opt.problems.job_placement.running_allocations import allocations_of
 from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, WHOLE
 
 
-def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix | None = None) -> FleetInventory:
-    """The servers and datasets of an instance, with its running jobs; its tiers and perhaps others. ``mix``: what has
-    come or is expected, None for best fit."""
+def servers_of(problem: JobPlacement) -> list[Server]:
+    """The servers of an instance, as a live fleet has them."""
     p = problem
-    servers = [
+    return [
         Server(
             name=p.servers.labels[s],
             region=p.regions[p.server_region[s]],
@@ -32,6 +31,13 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix |
         )
         for s in range(len(p.servers))
     ]
+
+
+def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix | None = None) -> FleetInventory:
+    """The servers and datasets of an instance, with its running jobs; its tiers and perhaps others. ``mix``: what has
+    come or is expected, None for best fit."""
+    p = problem
+    servers = servers_of(p)
     replicas = {
         dataset: {p.regions[r] for r in np.flatnonzero(holders).tolist()}
         for dataset, holders in zip(p.datasets.labels, p.datasets.stored)

@@ -1,0 +1,185 @@
+"""Starts of the jobs that a plan of job placement leaves waiting, as the service would tell them: what ``mast``
+promises, what is foretold, and what would make them sooner.
+
+The plan has been carried out at time 0, and nobody else comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.units import MILLI
+from mast_opt.core.wording import seconds
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.mast_params import MastParams
+from mast_opt.live.service.start_times import fits_by_ms, sooner
+from mast_opt.live.simulation.forecast import PastRuns, foretold
+from mast_opt.live.simulation.traces.trace import JobTrace
+from mast_opt.problems.job_placement.analysis.reservations import Works
+from mast_opt.problems.job_placement.fit_times import FOREVER
+from mast_opt.problems.job_placement.live_fleet.conversion import servers_of
+from mast_opt.problems.job_placement.live_fleet.types import Share
+from mast_opt.problems.job_placement.plan import Plan
+from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.units import CPU, GPU, LEVELS, MEMORY
+
+
+def planned_starts(
+    problem: JobPlacement, plan: Plan, names: Collection[str], history: JobTrace | None = None
+) -> dict[str, dict[str, Any]]:
+    """Those of these jobs that wait → seconds from the plan within which each starts, None where they are not known:
+    ``promised_s``, ``usually_within_s``, ``expected_s``, ``fits_within_s`` (whoever waits before it); and the changes
+    of it that would make it fit ``sooner``. Jobs of several parts are left out.
+
+    Args:
+        history: jobs that have run; of those that have a duration, the shares of their limits that they used say what
+            is ``expected``.
+    """
+    state, params = state_after(problem, plan), MastParams(reclaim=problem.reclaim.value)
+    if not any(state.jobs[name].waits for name in names if name in state.jobs):
+        return {}
+    found = foretold(state, lambda: Mast(params), _past(history))
+    found = {name: found[name] for name in names if name in found}
+    starts = {name: _start(state, name) for name in found}
+    engine = Engine(state, Mast(params))
+    engine.advance(0, [])
+    for name, one in found.items():
+        record = state.jobs[name]
+        promised_ms = 0 if not record.waits else None if record.promise is None else record.promise.by_ms
+        starts[name] = {
+            "promised_s": _seconds(promised_ms),
+            "usually_within_s": _seconds(one.by_ms),
+            "expected_s": None if history is None else _seconds(one.expected_ms),
+            **starts[name],
+        }
+    return starts
+
+
+def _start(state: State, name: str) -> dict[str, Any]:
+    """Time when a waiting job fits, and changes with which it would fit sooner."""
+    record = state.jobs[name]
+    changes = sooner(record, state)
+    return {
+        "fits_within_s": _seconds(fits_by_ms(record, state)),
+        "sooner": [{"change": one["change"], "fits_within_s": _seconds(one["fits_by_ms"])} for one in changes],
+    }
+
+
+def _seconds(time_ms: int | None) -> float | None:
+    """Seconds of a start, from the plan on."""
+    return None if time_ms is None else time_ms / MILLI
+
+
+def _past(history: JobTrace | None) -> PastRuns:
+    """Runs of the jobs of a trace, each alone from its submission on."""
+    past = PastRuns()
+    if history is None:
+        return past
+    for j, name in enumerate(history.submissions.labels):
+        spec = history.submissions.spec(j)
+        if spec.duration_ms is not None:
+            past.take(0, ev.Submitted(name, spec))
+            past.take(0, ev.Placed(name, 1, "", "", ()))
+            past.take(min(spec.duration_ms, spec.limit_ms or spec.duration_ms), ev.Finished(name, 1))
+    return past
+
+
+def in_words(name: str, start: dict[str, Any]) -> str:
+    """Sentences on the start of a waiting job."""
+    said = {
+        "promised": start["promised_s"],
+        "usually": start["usually_within_s"],
+        "expected": start["expected_s"],
+        "if nobody were before it": start["fits_within_s"],
+    }
+    known = [f"{what} {_within(time_s)}" for what, time_s in said.items() if time_s is not None]
+    words = f"{name} starts: {', '.join(known)}." if known else f"{name}: limits do not say when it starts."
+    changes = [f"{one['change']} ({_within(one['fits_within_s'])})" for one in start["sooner"]]
+    return f"{words} It would fit sooner with: {'; '.join(changes)}." if changes else words
+
+
+def _within(time_s: float) -> str:
+    """Words for the time of a start."""
+    return f"within {seconds(time_s)}" if time_s else "now"
+
+
+def state_after(problem: JobPlacement, plan: Plan) -> State:
+    """State of the loop when a plan has been carried out: what runs has what is left of its limit, and the other jobs
+    wait in the order of the queue."""
+    p = problem
+    where = (p.datasets.stored | p.remote_reads) & (p.datasets.residency | ~p.datasets.residency.any(1, keepdims=True))
+    where &= p.datasets.stored.any(1, keepdims=True)
+    replicas = {
+        name: {p.regions[r] for r in np.flatnonzero(held).tolist()} for name, held in zip(p.datasets.labels, where)
+    }
+    state = State(servers_of(p), tiers=p.tiers, replicas=replicas, quotas=p.rights)
+    for event in (*state.opening(), *_running(p, plan), *_waiting(p, plan)):
+        state.apply(state.seq + 1, 0, event)
+    return state
+
+
+def _running(problem: JobPlacement, plan: Plan) -> list[ev.Event]:
+    """Events of the work that runs after a plan. Work with unlike tasks is a job for each sort of them."""
+    p, works = problem, Works(problem, plan)
+    rows_of: dict[tuple[object, ...], list[int]] = {}
+    for row, name in enumerate(works.job):
+        rows_of.setdefault((name, *works.need[row].tolist(), int(p.server_cluster[works.server[row]])), []).append(row)
+    found = list[ev.Event]()
+    for number, ((name, *_), rows) in enumerate(rows_of.items()):
+        first = rows[0]
+        need, end_ms = works.need[first].tolist(), int(works.end[first])
+        spec = ev.JobSpec(
+            tier=p.tiers[works.tier[first]],
+            tasks=int(works.tasks[rows].sum()),
+            mgpu=need[GPU],
+            cpu_mcores=need[CPU],
+            memory_mib=need[MEMORY],
+            tenant=p.tenants[works.tenant[first]],
+            preemptible=bool(works.stoppable[first]),
+            limit_ms=None if end_ms == FOREVER else end_ms,
+        )
+        cluster = int(p.server_cluster[works.server[first]])
+        shares: dict[int, Share] = {}
+        for row in rows:
+            s, old = int(works.server[row]), shares.get(int(works.server[row]))
+            gpus = dict(old.gpus) if old else {}
+            for device, mgpu in works.mgpu_of.get(row, {}).items():
+                gpus[device] = gpus.get(device, 0) + mgpu
+            shares[s] = Share(p.servers.labels[s], int(works.tasks[row]) + (old.tasks if old else 0), gpus)
+        name = f"{name} {number}"
+        region = p.regions[p.clusters.region[cluster]]
+        found += [
+            ev.Submitted(name, spec),
+            ev.Adopted(name, 1, region, p.clusters.labels[cluster], tuple(shares.values())),
+        ]
+    return found
+
+
+def _waiting(problem: JobPlacement, plan: Plan) -> list[ev.Event]:
+    """Events of the jobs that wait after a plan, the first of the queue first."""
+    p, found = problem, list[ev.Event]()
+    for j in p.order[~np.isin(p.order, plan.job) & ~np.isin(p.order, p.parts.job)].tolist():
+        accepted = np.flatnonzero(p.options.job == j).tolist()
+        needs = {p.gpu_types[p.options.gpu_type[at]]: int(p.options.mgpu[at]) for at in accepted}
+        spec = ev.JobSpec(
+            tier=p.tiers[p.jobs.tier[j]],
+            tasks=int(p.jobs.tasks[j]),
+            mgpu=next(iter(needs.values())),
+            cpu_mcores=int(p.jobs.cpu_mcores[j]),
+            memory_mib=int(p.jobs.memory_mib[j]),
+            gpu_types=needs if len(needs) < len(p.gpu_types) or len(set(needs.values())) > 1 else None,
+            datasets=tuple(p.datasets.labels[i] for i in p.reads.dataset[p.reads.job == j].tolist()),
+            within=LEVELS[p.jobs.within[j]],
+            prefer=LEVELS[p.jobs.prefer[j]],
+            tenant=p.tenants[p.jobs.tenant[j]],
+            preemptible=bool(p.jobs.tier[j] > 0),
+            limit_ms=int(p.jobs.limit_ms[j]) or None,
+        )
+        found.append(ev.Submitted(p.jobs.labels[j], spec))
+    return found

@@ -36,7 +36,7 @@ GIVEN: dict[str, tuple[str, dict[str, int]]] = {
 }
 """Kind → family and sizes of an instance."""
 ELSEWHERE = {
-    "advise": "needs SkyPilot; tests/hosts/skypilot runs it",
+    "advise": "needs SkyPilot or Slurm; tests/hosts runs it",
     "dispatch": "goes on until it is stopped, and needs clusters; the tests of hosts/ run it",
     "serve": "goes on until it is stopped; the tests of service/ run it",
     "drain": "asks a service that runs; tests/service/test_drains.py does",

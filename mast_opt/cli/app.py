@@ -37,7 +37,7 @@ _HELP_LINES = {
     "serve": "Serve a live fleet over HTTP, with a log that survives a crash.",
     "drain": "Let servers of a running service take no job more, and run empty.",
     "dispatch": "Choose clusters for the workloads of Kueue.",
-    "advise": "Say where a task of SkyPilot should run, without launching it.",
+    "advise": "Say where a task of SkyPilot, or a job of Slurm, should run, without launching it.",
     "template": "Write an Excel workbook to fill in and solve.",
     "generate": "Make a synthetic instance.",
     "import": "Make an instance, or a trace of jobs, from public data.",

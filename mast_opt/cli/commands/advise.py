@@ -10,31 +10,49 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.options import Json, TheRun
+from mast_opt.cli.slurm import SlurmOptions, advise_slurm
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.wording import shown
 
 
 def command(
-    host: Annotated[Literal["skypilot"], Parameter(help="The host.")],
-    task: Annotated[Path | None, Parameter(help="The task: a YAML file of SkyPilot.")] = None,
+    host: Annotated[Literal["skypilot", "slurm"], Parameter(help="The host.")],
+    task: Annotated[Path | None, Parameter(help="The task: a YAML file of SkyPilot, or a script for sbatch.")] = None,
     /,
     *,
-    tables: Annotated[Path, Parameter(help="Folder with gpus.csv, data.csv and transfers.csv.")],
+    tables: Annotated[Path | None, Parameter(help="SkyPilot: folder with gpus.csv, data.csv, transfers.csv.")] = None,
     listen: Annotated[
         int | None,
         Parameter(help="Answer SkyPilot as its admin policy on this port instead.", validator=Number(gte=1, lte=65535)),
     ] = None,
+    slurm: SlurmOptions = SlurmOptions(),
     json: Json = False,
     run: TheRun,
 ) -> Answer:
     """Say where a host should run a task, without launching it.
 
-    Places are ranked by what GPUs and transfers of data cost there, within quotas. docs/how-to/skypilot.md has the
-    tables.
+    SkyPilot: places are ranked by what GPUs and transfers of data cost there, within quotas. docs/how-to/skypilot.md
+    has the tables. Slurm: nodes, start and the jobs that it would stop, for each partition. docs/how-to/slurm.md has
+    the rules.
 
         mast-opt advise skypilot task.yaml --tables my-tables
         mast-opt advise skypilot --tables my-tables --listen 8766
+        mast-opt advise slurm train.sh
+        mast-opt advise slurm --options "--nodes 4 --gres gpu:h100:8 --time 12:00:00"
     """
+    if host == "slurm":
+        if tables is not None or listen is not None:
+            raise UsageError("--tables and --listen are for skypilot")
+        return advise_slurm(run, task, slurm)
+    if slurm != SlurmOptions():
+        raise UsageError("--options, --from, --priority and --patience are for slurm")
+    if tables is None:
+        raise UsageError("expected --tables", argument="tables")
+    return _advise_skypilot(run, task, tables, listen)
+
+
+def _advise_skypilot(run: Run, task: Path | None, tables: Path, listen: int | None) -> Answer:
+    """Places for a task, or answers over HTTP until Ctrl-C."""
     from mast_opt.live.hosts.skypilot.advice import advise, read_tables
     from mast_opt.live.hosts.skypilot.catalogue import sky_package, sky_prices
 

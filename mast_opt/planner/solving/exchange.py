@@ -18,7 +18,7 @@ class PlanExchange:
         self._taken = False
 
     def offer(self, objective: float, make: Callable[[], object]) -> None:
-        """Keep what makes a plan, where its objective is better than that of every earlier offer."""
+        """Keep the function that makes a plan, where its objective is better than that of every earlier offer."""
         with self._lock:
             known = self._objective
             if known is None or self._sense.minimised(objective) < self._sense.minimised(known):

@@ -54,7 +54,7 @@ class TreeCutParams(Params):
     """Seconds of search for each read cell from which on there are tree cuts. They prove more then than they cost the
     plan."""
     round_interval: ClassVar[int] = 4
-    """Rounds, with a single thread, of which one has a slice for tree cuts. The plan has the others."""
+    """Rounds of a single thread of which one has a slice for tree cuts; the others go to the plan."""
     wait_after: ClassVar[int] = 600
     """Iterations without tree cuts after which a relaxation waits for the sub-MIPs. It has said nearly all by then, and
     its thread helps the search."""

@@ -20,6 +20,11 @@ UNKNOWN = "–"
 ROUNDING = 1e-9
 """Shares up to this come from rounding and are written as 0."""
 
+NOTICED = 0.1
+"""GPUs, TB or USD below which there is nothing to speak of: shares in thousandths leave such remainders."""
+SEEN_GAP = 1e-4
+"""Relative gaps below which the gap in units of the objective is not shown."""
+
 
 def counted(number: float, noun: str, plural: str = "") -> str:
     """``1 job``, ``2,000 jobs``; the plural is the noun with an s unless given."""
@@ -87,6 +92,30 @@ def plain(value: float | None) -> str:
     digits = 4 if abs(value) < 10 else 3 if abs(value) < 100 else 2 if abs(value) < 1000 else 1
     text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def noticed(value: float, what: str) -> float:
+    """A figure as people are told of it: 0 for an amount of GPUs, TB or USD below ``NOTICED``.
+
+    Args:
+        what: the figure's name or unit, such as ``overload_gpus`` or ``USD a month``.
+    """
+    words = set(what.lower().replace("_", " ").split())
+    amount = bool(words & {"gpus", "tb", "usd"}) and "share" not in words
+    return 0.0 if amount and abs(value) < NOTICED else value
+
+
+def ratio(value: float) -> str:
+    """A ratio with two decimals, or with as many as show on which side of 1 it is."""
+    digits = next((n for n in range(2, 7) if round(value, n) != 1), 2)
+    return f"{value:.{digits}f}"
+
+
+def gap_text(relative: float | None, objective: float | None, bound: float | None) -> str:
+    """A gap in percent and, where it can be seen, in units of the objective: ``1.20% (0.0034)``."""
+    if relative is None or objective is None or bound is None or relative < SEEN_GAP:
+        return percent(relative)
+    return f"{percent(relative)} ({plain(abs(objective - bound))})"
 
 
 def of_term(value: float | None, term: str | None) -> str:

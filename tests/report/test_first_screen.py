@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import re
+from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 import mast_opt
-from mast_opt.planner.report.html.content import CALENDAR, report, story, table_of
+from mast_opt.core.wording import gap_text
+from mast_opt.planner.analysis.goals import Figures
+from mast_opt.planner.analysis.plan_diff import Change
+from mast_opt.planner.report.html.content import CALENDAR, headline, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
-from mast_opt.planner.report.result_sections import SINGLE_COPIES, shown
+from mast_opt.planner.report.result_sections import SINGLE_COPIES, goal_sections, shown
+from mast_opt.planner.report.terminal.diff_and_migration import show_diff
 from mast_opt.problems.kind.presentation import Spans
 from tests.data_placement.workshop import PLAN, PROBLEM
 
@@ -79,7 +86,42 @@ def test_kinds_without_answers_have_no_first_screen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.063, "0"), (0.4321, "0.43"), (1.0005, "1.0005"), (0.99996, "0.99996"), (1.0, "1")]
+    ("value", "unit", "text"),
+    [
+        *((0.063, "overload_gpus", "0"), (0.063, "peak_ratio", "0.06"), (0.4321, "overload_gpus", "0.43")),
+        *((1.0005, "peak_ratio", "1.0005"), (0.99996, "peak_ratio", "0.99996"), (1.0, "peak_ratio", "1")),
+        *((0.063, "share of GPU work", "6.3%"), (5_343_048.4, "USD a month", "5,343,048"), (0.04, "USD", "0")),
+    ],
 )
-def test_a_figure_is_nothing_or_shows_on_which_side_of_1_it_is(value: float, text: str) -> None:
-    assert shown(value, "") == text
+def test_a_figure_is_nothing_or_shows_on_which_side_of_1_it_is(value: float, unit: str, text: str) -> None:
+    assert shown(value, unit) == text
+
+
+def test_what_rounds_to_nothing_is_nothing_everywhere() -> None:
+    """Page, text and comparison, of a plan that lacks 0.032 GPUs and reads 0.04 TB remotely."""
+    content = report(PROBLEM, PLAN)
+    verdict = content.verdict
+    little = {"overload_gpus": 0.032, "remote_tb_per_day": 0.04, "peak_ratio": 0.04}
+    verdict = replace(verdict, metrics={**verdict.metrics, **little})
+    text = page(replace(content, verdict=verdict))
+    for name, said in (("overload_gpus", "0"), ("remote_tb_per_day", "0"), ("peak_ratio", "0.04")):
+        assert f'data-metric="{name}" data-value="{little[name]!r}">{said}<' in text
+    rows = {
+        row[0]: row[1] for row in goal_sections(PROBLEM, {"one": Figures(verdict), "two": Figures(verdict)})[0].rows
+    }
+    assert rows["worst demand over supply"] == "0.04"
+    assert not {"GPUs over the supply", "TB read remotely a day"} & set(rows)
+    change = {name: Change(0.0, value) for name, value in little.items()}
+    console = Console(file=io.StringIO(), width=80)
+    show_diff(console, replace(mast_opt.diff(PROBLEM, PLAN, PLAN), metrics=change))
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "peak_ratio" in printed
+    assert "overload_gpus" not in printed
+
+
+def test_the_gap_has_its_amount_beside_it() -> None:
+    fields = {"objective": 0.27, "bound": 0.2, "solver": "highs"}
+    content = report(PROBLEM, PLAN, fields=fields)
+    assert dict(headline(content))["gap, absolute"] == pytest.approx(0.07)
+    assert "25.9% (0.07)" in page(content)
+    assert gap_text(1e-6, 0.27, 0.26999) == "<0.01%"

@@ -12,7 +12,7 @@ from mast_opt.core.errors import PlanError, UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict, Violation
-from mast_opt.core.wording import plain
+from mast_opt.core.wording import ROUNDING, plain
 from mast_opt.planner.io.validation.frames import table_frames
 from mast_opt.problems.kind.carry_over import matched
 from mast_opt.problems.kind.current_state import CurrentState
@@ -61,8 +61,6 @@ class Change:
         return None if self.before is None or self.after is None else self.after - self.before
 
 
-LEAST_WORTH = 1e-9
-"""Differences of terms below it are rounding."""
 MOST_CHANGES = 500
 """Independent changes beyond which none is measured: each takes a verification."""
 
@@ -217,7 +215,7 @@ def _worths(
     for at, words in enumerate(changes.words):
         without = kind.verification.verify(problem, changes.only(every - {at}))
         terms = {name: weight * (without.terms[name] - found.terms[name]) for name, weight in weights.items()}
-        terms = {name: value for name, value in terms.items() if abs(value) > LEAST_WORTH}
+        terms = {name: value for name, value in terms.items() if abs(value) > ROUNDING}
         anyway = {violation.name for violation in found.violations}
         kept = {_phrase(kind, problem, one) for one in without.violations if one.name not in anyway}
         worths.append(Worth(words, without.objective - found.objective, terms, tuple(sorted(kept))))

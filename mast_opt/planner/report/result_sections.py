@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from mast_opt.core.dates import date_of
-from mast_opt.core.wording import UNKNOWN, counted, percent, plain
+from mast_opt.core.wording import UNKNOWN, counted, noticed, percent, plain, ratio
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
@@ -22,8 +22,8 @@ from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, liste
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.registry import kind_of
 
-NOTICED, MANY = 0.1, 1000.0
-"""Amounts below the first round to nothing; those above the second have no decimals."""
+MANY = 1000.0
+"""Figures from which on plans are compared without decimals."""
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
@@ -134,10 +134,11 @@ def goal_sections(
     kind = kind_of(problem)
     measured = {name: {**one.verdict.terms, **one.verdict.metrics} for name, one in figures.items()}
     names = kind.presentation.compared or {name: name for one in figures.values() for name in one.verdict.metrics}
+    units = {name: kind.terms[name].unit if name in kind.terms else name for name in names}
     rows = [
-        (title, *(shown(one[name], kind.terms[name].unit if name in kind.terms else "") for one in measured.values()))
+        (title, *(shown(one[name], units[name]) for one in measured.values()))
         for name, title in names.items()
-        if any(one.get(name) for one in measured.values())
+        if any(noticed(one.get(name, 0.0), units[name]) for one in measured.values())
     ]
     rows += [
         (title, *(UNKNOWN if value is None else f"{value:,}" for value in values))
@@ -165,15 +166,18 @@ def goal_sections(
 
 
 def shown(value: float, unit: str) -> str:
-    """A figure as text: shares in percent, nothing where it rounds to nothing, and on its side of 1."""
+    """A figure as text where plans are compared: shares in percent, nothing where it rounds to nothing, and ratios on
+    their side of 1.
+
+    Args:
+        unit: its unit, or its name where that says the unit.
+    """
     if unit.startswith("share"):
         return percent(value, 1)
     if abs(value) >= MANY:
         return f"{value:,.0f}"
-    digits = next((n for n in range(2, 7) if round(value, n) != 1), 2)
-    if digits > 2:
-        return f"{value:.{digits}f}"
-    return plain(round(value, 2) if abs(value) >= NOTICED else 0.0)
+    text = ratio(noticed(value, unit))
+    return plain(float(text)) if len(text.partition(".")[2]) == 2 else text
 
 
 def frontier_sections(answer: Frontier[Any]) -> tuple[Section, ...]:

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
 from mast_opt.core.errors import PlanError
 from mast_opt.core.units import MILLI
+from mast_opt.core.wording import NOTICED
 from mast_opt.problems.data_placement.entities import CurrentRuns
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.kind.problem_data import Decisions
-
-NOTICED_GPUS = 0.1
-"""GPUs below which there is nothing to speak of: shares in thousandths leave such remainders."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +105,7 @@ def gpu_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
 def lacking_gpus(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
     """[R, K] GPUs that a plan's work asks for beyond the supply; what rounds to nothing is nothing."""
     lacking = (gpu_demand(problem, plan)[:, :, -1] - problem.regions.supply_mgpu) / MILLI
-    return np.where((lacking < NOTICED_GPUS) | (problem.regions.supply_mgpu == 0), 0.0, lacking)
+    return np.where((lacking < NOTICED) | (problem.regions.supply_mgpu == 0), 0.0, lacking)
 
 
 def first_holder(held: Bools) -> Ints:

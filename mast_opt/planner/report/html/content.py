@@ -14,7 +14,7 @@ from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted
+from mast_opt.core.wording import counted, noticed
 from mast_opt.planner.analysis.goals import PLAN, REPORT_S, figures_of
 from mast_opt.planner.analysis.migration_plan import steps
 from mast_opt.planner.report.html.render import Picture, draw
@@ -147,14 +147,15 @@ def _at_risk(risk: Risk) -> Answer:
         return Answer(
             "What can go wrong", value, "No region takes data with it that no other region holds.", SINGLE_COPIES
         )
+    gpus = f" ({worst.lost_gpus:,.0f} GPUs)" if noticed(worst.lost_gpus, "gpus") else ""
     words = (
         f"Losing {worst.region} would cost most: {counted(len(worst.loss.datasets), 'dataset')} and "
-        f"{counted(len(worst.loss.work), 'workload')}{f' ({worst.lost_gpus:,.0f} GPUs)' if worst.lost_gpus else ''}."
+        f"{counted(len(worst.loss.work), 'workload')}{gpus}."
     )
     return Answer("What can go wrong", value, words, SINGLE_COPIES if risk.single_copies else REGION_RISK)
 
 
-GAP = "gap, %"
+GAP, ABSOLUTE_GAP = "gap, %", "gap, absolute"
 
 
 def convergence(events: Iterable[Event]) -> Lines | None:
@@ -334,7 +335,7 @@ def headline(report: Report) -> list[tuple[str, str | float | None]]:
     ]
     if objective is not None and bound is not None:
         gap = relative_gap(float(objective), float(bound), report.sense)
-        stated.append((GAP, None if gap is None else 100 * gap))
+        stated += [(GAP, None if gap is None else 100 * gap), (ABSOLUTE_GAP, abs(float(objective) - float(bound)))]
     stated += [("policy", report.policy)] if report.policy else []
     if fields.get("solver") is not None:
         stated.append(("solver", solver_text(str(fields["solver"]), fields.get("strategy") or {}, {})))

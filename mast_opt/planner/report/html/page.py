@@ -5,8 +5,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.wording import UNKNOWN, amounts, percent, plain
-from mast_opt.planner.report.html.content import GAP, Report, headline
+from mast_opt.core.wording import UNKNOWN, amounts, gap_text, noticed, percent, plain
+from mast_opt.planner.report.html.content import ABSOLUTE_GAP, GAP, Report, headline
 from mast_opt.planner.report.html.palette import DARK, LIGHT
 from mast_opt.problems.kind.presentation import Form, Section
 
@@ -25,7 +25,7 @@ def page(report: Report) -> str:
         report=report,
         rest="in the plan's tables",
         opened=(),
-        figures=[_figure(report, *pair) for pair in headline(report)],
+        figures=_figures(report),
         metrics=_metrics(report),
         terms=_terms(report),
         plain=plain,
@@ -34,12 +34,19 @@ def page(report: Report) -> str:
     )
 
 
-def _figure(report: Report, name: str, value: str | float | None) -> tuple[str, str]:
-    """A figure of the headline, as text."""
-    if name == GAP and isinstance(value, float):
-        return "gap", percent(value / 100)
-    unchecked = " (not checked)" if name == "bound" and report.bound_checked is False else ""
-    return name, (value if isinstance(value, str) else plain(value)) + unchecked
+def _figures(report: Report) -> list[tuple[str, str]]:
+    """The figures of the headline as text; the gap in percent and in units of the objective."""
+    stated = dict(headline(report))
+    objective, bound, gap, _ = (
+        None if isinstance(value, str) else value
+        for value in (stated.get(name) for name in ("objective", "bound", GAP, ABSOLUTE_GAP))
+    )
+    texts = {name: value if isinstance(value, str) else plain(value) for name, value in stated.items()}
+    if bound is not None and report.bound_checked is False:
+        texts["bound"] += " (not checked)"
+    if gap is not None:
+        texts[GAP] = gap_text(gap / 100, objective, bound)
+    return [("gap" if name == GAP else name, text) for name, text in texts.items() if name != ABSOLUTE_GAP]
 
 
 def rendered(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever the template shows
@@ -96,12 +103,12 @@ def _metrics(report: Report) -> list[dict[str, Any]]:
             "name": name,
             "words": in_words(name),
             "value": repr(value),
-            "text": plain(value),
-            "before": None if name not in before else plain(before[name]),
+            "text": plain(noticed(value, name)),
+            "before": None if name not in before else plain(noticed(before[name], name)),
         }
         for name, value in report.verdict.metrics.items()
     ]
-    return sorted(rows, key=lambda row: row["value"] == "0.0" and row["before"] in (None, "0"))
+    return sorted(rows, key=lambda row: row["text"] == "0" and row["before"] in (None, "0"))
 
 
 def in_words(name: str) -> str:

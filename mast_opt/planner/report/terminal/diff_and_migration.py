@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from mast_opt.core.wording import UNKNOWN, counted, plain
+from mast_opt.core.wording import UNKNOWN, counted, noticed, plain
 from mast_opt.planner.analysis.plan_diff import Change, Diff
 from mast_opt.planner.report import change_sections, result_sections
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
@@ -47,9 +47,13 @@ def _figures(console: Console, title: str, changes: Mapping[str, Change], *, par
     """Print a row for each figure of a difference; where only a part of today is known, the difference says nothing and
     is left out.
     """
+    told = {
+        name: Change(*(value and noticed(value, name) for value in (change.before, change.after)))
+        for name, change in changes.items()
+    }
     rows = [
         (name, plain(change.before), plain(change.after), UNKNOWN if partial else signed(change.by))
-        for name, change in changes.items()
+        for name, change in told.items()
         if change.before or change.after
     ]
     show_table(console, title, ("", "known part before" if partial else "before", "after", "change"), rows)

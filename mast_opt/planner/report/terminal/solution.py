@@ -9,7 +9,7 @@ from rich.text import Text
 
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import of_term, percent, plain, seconds
+from mast_opt.core.wording import gap_text, noticed, of_term, percent, plain, seconds
 from mast_opt.planner.analysis.goals import PLAN, figures_of
 from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
@@ -66,10 +66,6 @@ def show_solution(
         show_section(console, section, rows)
 
 
-SEEN_GAP = 1e-4
-"""Gaps below it are shown relative alone."""
-
-
 def _headline(console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float) -> None:
     """Print the head of a solution: status, solver, objective, bound, gap, and what was set."""
     status = solution.status
@@ -89,17 +85,9 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     figures += [("policy", problem.objective.policy)] if problem.objective.policy else []
     if solution.verdict is not None:
         known = [("objective", of_term(solution.objective, solution.term)), ("bound", plain(solution.bound))]
-        figures = [*known, ("gap", _gap(solution)), *figures]
+        figures = [*known, ("gap", gap_text(solution.gap, solution.objective, solution.bound)), *figures]
     line = Text("   ").join(Text.assemble((f"{name} ", "dim"), value) for name, value in figures)
     console.print(line)
-
-
-def _gap(solution: Solution[Any]) -> str:
-    """The gap of a solution for the terminal, relative and, where it can be seen, in units of the objective."""
-    relative = percent(solution.gap)
-    if solution.objective is None or solution.bound is None or (solution.gap or 0.0) < SEEN_GAP:
-        return relative
-    return f"{relative} ({plain(abs(solution.objective - solution.bound))})"
 
 
 def _reasons(console: Console, solution: Solution[Any]) -> None:
@@ -118,7 +106,10 @@ def _stages(console: Console, solution: Solution[Any], stated: Mapping[str, Term
     """
     assert solution.verdict is not None
     rows = [
-        (stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap), stated[stage.term].unit)
+        (
+            *(stage.term, plain(stage.objective), plain(stage.bound)),
+            *(gap_text(stage.gap, stage.objective, stage.bound), stated[stage.term].unit),
+        )
         for stage in solution.stages
     ]
     staged = {stage.term for stage in solution.stages}
@@ -158,7 +149,7 @@ def _metrics(console: Console, metrics: Mapping[str, float]) -> None:
 
 def _in_pairs(items: Iterable[tuple[str, float]], width: int) -> Table:
     """Table of key figures of a solution for the terminal, two figures abreast where there is room."""
-    cells = [cell for name, value in items for cell in (name, plain(value))]
+    cells = [cell for name, value in items for cell in (name, plain(noticed(value, name)))]
     abreast = 4 if width >= 72 else 2
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0), title="Key figures")
     table.title_style, table.title_justify = "bold", "left"

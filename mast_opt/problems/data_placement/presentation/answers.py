@@ -4,8 +4,8 @@ import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted
-from mast_opt.problems.data_placement.analysis.current_state import complete
+from mast_opt.core.wording import counted, noticed, plain, ratio
+from mast_opt.problems.data_placement.analysis.current_state import complete, current_state
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
 from mast_opt.problems.data_placement.presentation import details
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
@@ -53,10 +53,10 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
         r, k = np.unravel_index(int(lacking.argmax()), lacking.shape)
         parts.append(f"most of them {p.gpu_types[int(k)]} in {p.regions.labels[int(r)]}")
     if verdict.violations:
-        found = verdict.violations
-        parts.append(f"{counted(len(found), 'limit')} broken{', such as' if found[1:] else ':'} {found[0].name}")
+        found = [one.message for one in current_state(p).broken] or [one.name for one in verdict.violations]
+        parts.append(f"{counted(len(found), 'limit')} broken{', such as' if found[1:] else ':'} {found[0]}")
     remote = verdict.metrics["remote_tb_per_day"]
-    parts += [f"{remote:,.1f} TB a day read from other regions"] if remote >= 0.1 else []
+    parts += [f"{remote:,.1f} TB a day read from other regions"] if noticed(remote, "tb") else []
     parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []
     parts = [*([f"{lacking.sum():,.0f} GPUs missing"] if lacking.any() else []), *parts]
     value = parts.pop(0) if parts else "nothing is missing"
@@ -72,21 +72,15 @@ def _overload(p: DataPlacement, before: Verdict | None, after: Verdict, plan: Pl
     return Answer("Overload", worst, words, details.BINDING)
 
 
-def ratio(value: float) -> str:
-    """A ratio with two digits, or with as many as show on which side of 1 it is."""
-    digits = next((n for n in range(2, 7) if round(value, n) != 1), 2)
-    return f"{value:.{digits}f}"
-
-
 def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
     """Answer on cost: USD a month for GPUs that exist, before and after a data-placement plan."""
     if not p.has_prices:
         return Answer("Cost", "no prices", "The instance states no prices: usd_per_gpu_hour, usd_per_tb_month, …", "")
     costs = [one.metrics for one in (before, after) if one]
     billed, beyond = ([one[f"{what}_usd_a_month"] for one in costs] for what in ("billed", "overload"))
-    paid = f"cost {usd(copies)} once" if (copies := after.terms["migration_cost"]) >= 0.5 else "cost nothing"
+    paid = f"cost {usd(copies)} once" if noticed(copies := after.terms["migration_cost"], "usd") else "cost nothing"
     once = f"A month, at the prices of the instance; the copies {paid}."
-    if max(beyond) >= 0.5:
+    if noticed(max(beyond), "usd"):
         once += f" Only GPUs that exist are billed: those that work lacks would cost {_change(beyond)} more."
     return Answer("Cost", _change(billed), once, "")
 
@@ -104,7 +98,7 @@ def usd(amount: float) -> str:
     for size, unit in ((1e9, " billion"), (1e6, " million")):
         if amount >= size:
             return f"{amount / size:,.2f}{unit} USD"
-    return f"{amount:,.0f} USD"
+    return f"{amount:,.0f} USD" if amount >= 10 else f"{plain(round(amount, 1))} USD"
 
 
 def _storage(p: DataPlacement, plan: Plan) -> Answer:
@@ -125,7 +119,7 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
     gpus = sum(float(row[5] or 0.0) for row in work.rows)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
-    change = f"{gpus:,.0f} GPUs of work change region; " if gpus >= 0.5 else ""
+    change = f"{plain(round(gpus, 1))} GPUs of work change region; " if noticed(gpus, "gpus") else ""
     words = f"{change}{copied:,.1f} TB are copied or uploaded."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."

@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 NOTICED = 0.1
 """GPUs, TB or USD below which there is nothing to speak of: shares in thousandths leave such remainders."""
 SEEN_GAP = 1e-4
-"""Relative gaps below which the gap in units of the objective is not shown."""
+"""Relative gap below which that in units of the objective is not shown, and the least amount that is told of it."""
 
 
 def counted(number: float, noun: str, plural: str = "") -> str:
@@ -115,7 +115,8 @@ def gap_text(relative: float | None, objective: float | None, bound: float | Non
     """A gap in percent and, where it can be seen, in units of the objective: ``1.20% (0.0034)``."""
     if relative is None or objective is None or bound is None or relative < SEEN_GAP:
         return percent(relative)
-    return f"{percent(relative)} ({plain(abs(objective - bound))})"
+    amount = abs(objective - bound)
+    return f"{percent(relative)} ({plain(amount) if amount >= SEEN_GAP else f'<{SEEN_GAP}'})"
 
 
 def of_term(value: float | None, term: str | None) -> str:

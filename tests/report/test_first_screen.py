@@ -125,3 +125,14 @@ def test_the_gap_has_its_amount_beside_it() -> None:
     assert dict(headline(content))["gap, absolute"] == pytest.approx(0.07)
     assert "25.9% (0.07)" in page(content)
     assert gap_text(1e-6, 0.27, 0.26999) == "<0.01%"
+    assert gap_text(3e-4, 0.1, 0.09997) == "0.03% (<0.0001)"
+
+
+def test_figures_that_are_0_on_both_sides_are_folded_away() -> None:
+    content = report(PROBLEM, PLAN)
+    metrics = {"stored_tb": 5.0, "overload_gpus": 0.01, "unserved_gpus": 0.0}
+    text = page(replace(content, verdict=replace(content.verdict, metrics=metrics), before=None))
+    first, folded = text.split('<section aria-label="Key figures">')[1].split("</section>")[0].split("<details>")
+    assert "stored_tb" in first
+    assert "overload_gpus" in folded
+    assert "2 more that are 0<" in folded

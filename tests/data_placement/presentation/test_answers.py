@@ -11,6 +11,7 @@ import mast_opt
 from mast_opt.problems.data_placement.plan import gpu_demand
 from mast_opt.problems.data_placement.presentation.answers import answers, usd
 from mast_opt.problems.data_placement.presentation.details import BINDING, DATA, WORK, details
+from mast_opt.problems.data_placement.presentation.sections import sections
 from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
@@ -54,8 +55,9 @@ def test_what_doing_nothing_costs() -> None:
     assert plan is not None
     nothing = answers(problem, plan)[0]
     assert nothing.value == "2 GPUs missing"
-    broken = "1 limit broken: residency[train,logs,home]; 1.0 TB a day read from other regions"
-    assert nothing.detail == f"Most of them a100 in home; {broken}; 29,200 USD a month for what fits."
+    broken = "1 limit broken; train reads logs in home, outside the residency of the data"
+    rest = "1.0 TB a day read from other regions; 29,200 USD a month for what fits"
+    assert nothing.detail == f"Most of them a100 in home; {broken}; {rest}."
     cost = next(one for one in answers(problem, plan) if one.topic == "Cost")
     assert cost.value == "29,200 → 0 USD"
     assert cost.detail.endswith("those that work lacks would cost 5,840 → 0 USD more.")
@@ -122,3 +124,9 @@ def test_who_moves_and_what_binds() -> None:
         ("limit on the whole plan", "copied_tb"),
     ]
     assert all(row[5] == 1 for row in tables[BINDING].rows)
+
+
+def test_a_plan_without_gpus_has_no_table_of_them() -> None:
+    bare = PROBLEM.with_columns({"regions.supply_mgpu": np.zeros_like(PROBLEM.regions.supply_mgpu)})
+    assert "GPU demand against supply" in [one.title for one in sections(PROBLEM, PLAN)]
+    assert "GPU demand against supply" not in [one.title for one in sections(bare, PLAN)]

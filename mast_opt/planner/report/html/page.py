@@ -96,7 +96,7 @@ def _source_of_bound(report: Report) -> str:
 
 
 def _metrics(report: Report) -> list[dict[str, Any]]:
-    """Each metric of the reported plan after and before; those that are 0 on both sides last."""
+    """Each metric of the reported plan after and before, and whether either is to be told of, since it is not 0."""
     before = {} if report.before is None else report.before.metrics
     rows = [
         {
@@ -108,13 +108,14 @@ def _metrics(report: Report) -> list[dict[str, Any]]:
         }
         for name, value in report.verdict.metrics.items()
     ]
-    return sorted(rows, key=lambda row: row["text"] == "0" and row["before"] in (None, "0"))
+    return [{**row, "told": row["text"] != "0" or row["before"] not in (None, "0")} for row in rows]
 
 
 def in_words(name: str) -> str:
     """``remote_tb_per_day`` in a report as remote TB per day."""
     return " ".join(
-        {"tb": "TB", "gpus": "GPUs", "gpu": "GPU", "rru": "RRU"}.get(word, word) for word in name.split("_")
+        {"tb": "TB", "gpus": "GPUs", "gpu": "GPU", "rru": "RRU", "usd": "USD"}.get(word, word)
+        for word in name.split("_")
     )
 
 
@@ -136,7 +137,7 @@ def _terms(report: Report) -> list[dict[str, Any]]:
             "before": plain(before[name]) if name in before else None,
             "weight": plain(weights.get(name, 0.0)),
             "part": plain(parts[name]),
-            "share": percent(parts[name] / total, 1) if total else "",
+            "share": percent(parts[name] / total, 1) if total and weights.get(name) else "",
             "width": f"{100 * parts[name] / total:.2f}" if total else "0",
         }
         for name in names

@@ -54,7 +54,7 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
         parts.append(f"most of them {p.gpu_types[int(k)]} in {p.regions.labels[int(r)]}")
     if verdict.violations:
         found = [one.message for one in current_state(p).broken] or [one.name for one in verdict.violations]
-        parts.append(f"{counted(len(found), 'limit')} broken{', such as' if found[1:] else ':'} {found[0]}")
+        parts += [f"{counted(len(found), 'limit')} broken", *found[:1]]
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if noticed(remote, "tb") else []
     parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []

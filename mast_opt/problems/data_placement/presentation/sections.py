@@ -21,7 +21,7 @@ def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
     limits."""
     plan = in_full(problem, plan)
     return (
-        _gpus(problem, plan),
+        *((_gpus(problem, plan),) if problem.regions.supply_mgpu.any() else ()),
         _fill(problem, plan),
         _copies(problem, plan),
         _remote(problem, plan),

@@ -18,7 +18,7 @@ BUDGET = {
     "live/hosts": 3260,
     "live/importers": 500,
     "live/loop": 4078,
-    "live/policies": 4205,
+    "live/policies": 4220,
     "live/reports": 551,
     "live/service": 3414,
     "live/simulation": 4341,

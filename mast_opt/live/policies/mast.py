@@ -188,18 +188,17 @@ class Mast:
     def _take_in(self, snapshot: Snapshot, actions: Actions) -> None:
         """Sort in what has come and changed, and find the classes whose head may fit now."""
         kinds = {type(event) for event in snapshot.news}
-        again = (
-            not self._waiting.follow(snapshot) or ev.QuotaSet in kinds or self._regions != snapshot.supply_mgpu.keys()
-        )
-        if again or (snapshot.has_quotas and not kinds.isdisjoint(DATA)):
+        data = not kinds.isdisjoint(DATA)
+        if not self._waiting.follow(snapshot) or self._regions != snapshot.supply_mgpu.keys():
             self._requeue(snapshot, actions)
             self._bind_all(snapshot.jobs.values(), snapshot, actions)
             self.begin(snapshot)
             return
-        if kinds.isdisjoint(DATA):
-            self._take_in_jobs(snapshot, actions)
+        rights = ev.QuotaSet in kinds or (snapshot.has_quotas and data)
+        if data or rights:
+            self._take_in_data(snapshot, actions, rights=rights)
         else:
-            self._take_in_data(snapshot, actions)
+            self._take_in_jobs(snapshot, actions)
         self._wake(snapshot)
 
     def _take_in_jobs(self, snapshot: Snapshot, actions: Actions) -> None:
@@ -209,15 +208,17 @@ class Mast:
                 self._bind_all((snapshot.jobs[event.job],), snapshot, actions)
                 self._join(snapshot.jobs[event.job], snapshot)
 
-    def _take_in_data(self, snapshot: Snapshot, actions: Actions) -> None:
+    def _take_in_data(self, snapshot: Snapshot, actions: Actions, *, rights: bool) -> None:
         """Take in news of data like ``begin``, for the jobs that may have other regions than before: all others were
-        refused."""
+        refused. ``rights``: tenants may use other amounts too."""
         changed = {record.name: record for record in self._requeue(snapshot, actions)}
         unbound = (
             [] if self.params.bind == LATE else [one for one in snapshot.jobs.values() if one.waits and not one.bound]
         )
         self._bind_all(unbound, snapshot, actions)
         self._loads.begin(snapshot)
+        if rights:
+            self._take_in_rights(snapshot)
         changed |= {record.name: record for record in unbound}
         datasets = {event.dataset: None for event in snapshot.news if isinstance(event, DATA)}
         changed |= {record.name: record for record in self._waiting.readers(datasets, snapshot)}
@@ -226,6 +227,20 @@ class Mast:
                 changed[event.job] = snapshot.jobs[event.job]
         for record in sorted(changed.values(), key=lambda record: record.number):
             self._join(record, snapshot)
+
+    def _take_in_rights(self, snapshot: Snapshot) -> None:
+        """Take in that tenants may use other amounts, like ``begin``, for classes: any may fit now, and the jobs of one
+        have the same rights."""
+        self._due, self._kept_out, self._whole = {}, {}, WholeServers()
+        self._stopping = {record.name for record in snapshot.jobs.values() if record.state is JobState.STOPPING}
+        self._waiting.grow(None)
+        if self.params.reserve:
+            self._reservations.begin(snapshot)
+            waiting: Iterable[JobRecord] = self._waiting.heads(snapshot)
+            if self.params.scope == "region":  # the regions of a class are not all that its jobs may have
+                waiting = [record for record in snapshot.jobs.values() if record.waits]
+            for record in waiting:
+                self._unreserved.update(self._reservations.look_at(record, snapshot))
 
     def _requeue(self, snapshot: Snapshot, actions: Actions) -> list[JobRecord]:
         """Queue all held jobs again."""

@@ -212,6 +212,11 @@ class WaitingClasses:
             self.take_head(waiting)
         return None
 
+    def heads(self, snapshot: Snapshot) -> list[JobRecord]:
+        """The oldest job of each class that has waiting ones."""
+        names = [self.head(waiting, snapshot) for waiting in list(self.classes.values())]
+        return [snapshot.jobs[name] for name in names if name is not None]
+
     def take_head(self, waiting: WaitingClass) -> None:
         """Take the oldest job out of a waiting class."""
         name = heapq.heappop(waiting.queue)[2]

@@ -117,6 +117,14 @@ def test_who_may_be_stopped() -> None:
         first("-n 1 --qos other", cluster)
 
 
+def test_a_core_is_as_many_cpus_as_it_has_threads() -> None:
+    two = json.loads(TEXTS["sinfo.json"])
+    for node in two["nodes"]:
+        node["threads"] = 2
+    held = cluster_of({**TEXTS, "sinfo.json": json.dumps(two)}, NOW_S).running
+    assert [(a.amounts[:, 0] == 2 * b.amounts[:, 0]).all() for a, b in zip(held, BUSY.running)] == [True] * 6
+
+
 def test_newer_records_of_jobs_read_the_same() -> None:
     jobs = json.loads(TEXTS["squeue.json"])["jobs"]
 

@@ -176,7 +176,10 @@ def cluster_of(texts: Mapping[str, str], now_s: int) -> Cluster:
         at = "squeue.json"
         jobs = json.loads(texts[at])["jobs"]
         kill_s = int((settings.get("KillWait", "30").split() or ["30"])[0])
-        running = tuple(_running(job, places, kinds, now_s, kill_s) for job in jobs if _state(job, "RUNNING"))
+        threads = {name: max(1, number(item.get("threads")) or 1) for name, (_, item) in found.items()}
+        running = tuple(
+            _running(job, places, kinds, threads, now_s + 1, kill_s) for job in jobs if _state(job, "RUNNING")
+        )
         waiting = [job for job in jobs if _state(job, "PENDING")]
         ready = [one for job in waiting for one in _waiting(job)]
         at = "topology.txt"
@@ -253,9 +256,23 @@ def _partition(line: str, places: Mapping[str, int], settings: Mapping[str, str]
 
 
 def _running(
-    job: Mapping[str, Any], places: Mapping[str, int], kinds: tuple[str, ...], now_s: int, kill_s: int
+    job: Mapping[str, Any],
+    places: Mapping[str, int],
+    kinds: tuple[str, ...],
+    threads: Mapping[str, int],
+    soonest_s: int,
+    kill_s: int,
 ) -> Running:
-    """A job that runs, with what it holds on each node."""
+    """A job that runs, with what it holds on each node.
+
+    Args:
+        job: a record of ``squeue``.
+        places: node → its place.
+        kinds: GPU types.
+        threads: node → CPUs of a core.
+        soonest_s: the soonest that it can end.
+        kill_s: how long Slurm lets it end after its time limit.
+    """
     names = [name for name in names_in(str(job["nodes"])) if name in places]
     held = np.zeros((len(names), 2 + len(kinds)), np.int64)
     inside = job.get("job_resources") or {}
@@ -263,7 +280,7 @@ def _running(
     each = (listed.get("allocation") if isinstance(listed, Mapping) else inside.get("allocated_nodes")) or []
     by_name = {str(one.get("name") or one.get("nodename")): one for one in each}
     for row, name in enumerate(names):
-        held[row, :2] = _held(by_name[name]) if name in by_name else _share(job, len(names))
+        held[row, :2] = _held(by_name[name], threads[name]) if name in by_name else _share(job, len(names))
     for row, detail in enumerate((job.get("gres_detail") or [])[: len(names)]):
         for kind, count in gpus_of(detail).items():
             held[row, 2 + (kinds.index(kind) if kind in kinds else kinds.index(UNTYPED))] += count
@@ -274,15 +291,15 @@ def _running(
         np.array([places[name] for name in names], np.intp),
         held,
         number(job["start_time"]) or 0,
-        max(now_s + 1, (number(job["end_time"]) or 2**60) + kill_s),
+        max(soonest_s, (number(job["end_time"]) or 2**60) + kill_s),
     )
 
 
-def _held(one: Mapping[str, Any]) -> tuple[int, int]:
+def _held(one: Mapping[str, Any], threads: int) -> tuple[int, int]:
     """CPUs and MiB that a job holds on a node: Slurm 22.05 lists cores, later versions count CPUs."""
     if "nodename" in one:
         cores = sum(len(socket["cores"]) for socket in one["sockets"].values())
-        return cores, int(one["memory_allocated"])
+        return cores * threads, int(one["memory_allocated"])
     return int(one["cpus"]["count"]), int(one["memory"]["allocated"])
 
 

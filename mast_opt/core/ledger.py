@@ -8,7 +8,7 @@ Whatever changes (work, a quota, the tree), the rights of jobs that run change w
 import bisect
 import enum
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -365,6 +365,18 @@ class Ledger:
             self._count(held[name], 1)
         self.is_sound = True
         return tuple(stopped) if enough else None
+
+    def may_hold_without(self, tenant: str, amounts: Amounts, stopped: Iterable[str]) -> bool:
+        """Whether a tenant and the groups above it may hold these amounts in addition once these jobs have stopped."""
+        held = [self._held[name] for name in dict.fromkeys(stopped) if name in self._held]
+        self.is_sound = False
+        for one in held:
+            self._count(one, -1)
+        enough = self.may_hold(tenant, amounts)
+        for one in held:
+            self._count(one, 1)
+        self.is_sound = True
+        return enough
 
     def short(self, tenant: str, tier: int, amounts: Amounts) -> int:
         """Amount that the quotas of a tenant lack to cover one more job, of the type where it is most."""

@@ -10,11 +10,12 @@ import io
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Collection
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mast_opt.core.ledger import Right
@@ -24,7 +25,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from tests.core.test_ledger import Held, covered
-from tests.core.test_ledger_trees import rights_of
+from tests.core.test_ledger_trees import beyond, rights_of
 
 HEADER = 'format = "mast-opt/1"\nkind = "job-trace"\nname = "random"\n'
 QUOTAS = {
@@ -134,6 +135,9 @@ class Books:
         assert event.job not in event.victims
         if event.victims:
             assert not self.fits(event.job), "its beneficiary could have started without the stops"
+        for one in event.victims:
+            others = set(event.victims) - {one}
+            assert not self.fits(event.job, others, rights[0]), f"it could have started without the stop of {one}"
         for victim in event.victims:
             owner, tier, _, _ = jobs[victim]
             within = not self.quotas.nominal(owner) or victim in covered(jobs, owner, self.quotas.nominal(owner))
@@ -156,24 +160,31 @@ class Books:
             self.free[share.server] -= sum(share.gpus.values())
         assert min(self.free.values()) >= 0
 
-    def fits(self, name: str) -> bool:
-        """Whether a job fits on what is free, and its tenant may hold it, within its quota or borrowed."""
-        spec, jobs = self.specs[name], {one: held for one, (held, _) in self.held.items()}
+    def fits(self, name: str, stopped: Collection[str] = (), most: Right = Right.BORROWED) -> bool:
+        """Whether a job fits on what is free, and its tenant may hold it by a right that is as good as this one, when
+        some have stopped for it."""
+        spec, jobs = self.specs[name], {one: held for one, (held, _) in self.held.items() if one not in stopped}
+        free = {server: mgpu - self.kept[server] for server, mgpu in self.free.items()}
+        for share in (share for one in stopped for share in self.held[one][1].shares):
+            free[share.server] += sum(share.gpus.values())
         for gpu_type in ("A", "B"):
             if spec.gpu_types is not None and gpu_type not in spec.gpu_types:
                 continue
             need = spec.mgpu if spec.gpu_types is None else spec.gpu_types[gpu_type]
-            room = sum(
-                max(0, self.free[server] - self.kept[server]) // need
-                for server, kind in self.type_of.items()
-                if kind == gpu_type
-            )
-            rights = rights_of(self.quotas, jobs, spec.tenant, spec.tier, {gpu_type: need * spec.tasks})
-            if room >= spec.tasks and rights == (Right.BORROWED,):
-                return True
-            if room >= spec.tasks and rights == (Right.WITHIN,) and not self.quotas.tree([]):
+            room = sum(max(0, free[server]) // need for server, kind in self.type_of.items() if kind == gpu_type)
+            asked: Held = spec.tenant, spec.tier, self.number, {gpu_type: need * spec.tasks}
+            rights = rights_of(self.quotas, jobs, spec.tenant, spec.tier, asked[3])
+            if room >= spec.tasks and max(rights) <= most and self.may_hold(asked, [*jobs.values()]):
                 return True
         return False
+
+    def may_hold(self, asked: Held, jobs: list[Held]) -> bool:
+        """Whether no group above the tenant of a job, nor that itself, would borrow more than it may."""
+        path, above = [asked[0]], {tenant: parent for tenant, _, _, parent in self.quotas.rows()}
+        while above.get(path[-1]):
+            path.append(above[path[-1]])
+        over = [beyond(self.quotas, [*jobs, asked], key) for key in self.quotas.nominal(asked[0])]
+        return all(of_key.get(node, 0) <= 0 for of_key in over for node in path)
 
 
 def count(trace: JobTrace, kind: str) -> Counter[str]:
@@ -191,6 +202,7 @@ def count(trace: JobTrace, kind: str) -> Counter[str]:
 
 
 @given(st.integers(0, 10**6), st.sampled_from(sorted(QUOTAS)))
+@example(3, "tree")
 @settings(derandomize=True, max_examples=12, deadline=None)
 def test_stops_follow_rights(seed: int, kind: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

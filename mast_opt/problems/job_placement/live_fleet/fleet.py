@@ -743,7 +743,7 @@ class Fleet:
         kind = None if len(bid.job.parts) > 1 else books.types.get(bid.gpu_type)
         for right, requests, stops in self._options(bid.job):
             may = right is claimed or (right > claimed and bool(bid.job.parts))
-            if may and (kind is None or requests[0].mgpu.item(kind) >= 0) and all(one in bid.victims for one in stops):
+            if may and (kind is None or requests[0].mgpu.item(kind) >= 0) and self._leaves(bid, stops, requests, kind):
                 break
         else:
             raise _other_tier(bid)
@@ -764,6 +764,15 @@ class Fleet:
             self._books.start(running, requests[0], placed[0], bid.victims, self._in_round)
         self._changed(touched)
         return bid.victims
+
+    def _leaves(self, bid: Bid, stops: Sequence[str], requests: Sequence[Request], kind: int | None) -> bool:
+        """Whether the victims of a bid leave its tenant and the fleet's groups as much as these jobs would that have
+        to stop. ``kind``: the GPU type of the bid; None for several parts.
+        """
+        if all(one in bid.victims for one in stops):
+            return True
+        amounts = {} if kind is None else {bid.gpu_type: requests[0].tasks * requests[0].mgpu.item(kind)}
+        return bool(amounts) and self._books.ledger.may_hold_without(bid.job.tenant, amounts, bid.victims)
 
     @arg.checked(job=arg.a(Job), avoid=arg.texts, preempt=arg.a_flag)
     def place(
@@ -961,6 +970,8 @@ class Fleet:
             else:
                 found = self._search(requests[0], price, preempt=preempt)
         if isinstance(found, BestBid):
+            if stops and len(found.victims):
+                stops, found = self._with_fewer_stops(job, option, found, price)
             return bid_of(job, right, (found,), found.victims, price, books, *version, stops), (found.placed,)
         if found is None:
             return None
@@ -970,6 +981,24 @@ class Fleet:
         if held > right or lacks is None or not set(stops).issuperset(lacks):
             return None
         return bid_of(job, held, found.by_part, found.victims, price, books, *version, stops), None
+
+    def _with_fewer_stops(
+        self, job: Job, option: Option, found: BestBid, price: NDArray[np.float64] | None
+    ) -> tuple[tuple[str, ...], BestBid]:
+        """What stops for a bid, and the bid: without those of its option's stops that are needless, as the
+        victims that make room leave its tenant or its group enough, too.
+        """
+        books, stops, group_type = self._books, option.stops, self._books.layout.group_type
+        kind = group_type.item(found.group)
+        amounts = {books.type_names[kind]: option.requests[0].tasks * option.requests[0].mgpu.item(kind)}
+        for name in reversed(stops):
+            others = (*[one for one in stops if one != name], *books.names_of(found.victims.tolist()))
+            if books.ledger.may_hold_without(job.tenant, amounts, others):
+                with books.without(others, fresh=self._in_round):
+                    again = self._search(option.requests[0], price, preempt=False)
+                if again is not None and group_type.item(again.group) == kind:
+                    stops, found = others, again
+        return stops, found
 
     def _search(self, request: Request, price: NDArray[np.float64] | None, *, preempt: bool = True) -> BestBid | None:
         """Best bid of the engine for a request, with victims only if it may preempt."""

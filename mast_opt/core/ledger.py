@@ -407,6 +407,6 @@ class Ledger:
         return tuple(reversed(found))
 
     def standing(self, name: str) -> Right:
-        """Right by which a job holds its GPUs now."""
-        account = self._accounts.get(self._held[name].tenant)
+        """Right by which a job holds its GPUs now; within quotas where the ledger does not have it."""
+        account = self._accounts.get(self._held[name].tenant) if name in self._held else None
         return Right.BORROWED if account is not None and name in account.beyond else Right.WITHIN

@@ -985,8 +985,8 @@ class Fleet:
     def _with_fewer_stops(
         self, job: Job, option: Option, found: BestBid, price: NDArray[np.float64] | None
     ) -> tuple[tuple[str, ...], BestBid]:
-        """What stops for a bid, and the bid: without those of its option's stops that are needless, as the
-        victims that make room leave its tenant or its group enough, too.
+        """Stops of a bid, and the bid, without those stops of its option that are needless, as the victims that make
+        room leave its tenant or its group enough, too.
         """
         books, stops, group_type = self._books, option.stops, self._books.layout.group_type
         kind = group_type.item(found.group)

@@ -127,6 +127,15 @@ def test_work_of_nobody_is_stopped_after_the_second_look_that_finds_it(tmp_path:
             assert tuple(one.id for one in asked) == found
 
 
+def test_work_that_the_host_has_lost_counts_as_stopped_after_the_second_look(tmp_path: Path) -> None:
+    with running(tmp_path) as (live, _):
+        submit(live, "a").result()
+        until(lambda: live._engine.state.jobs["a"].state is JobState.RUNNING)
+        looks, there, gone = Reconciliation(), {("a", 1)}, set[tuple[str, int]]()
+        found = [looks.look(live._engine.state, runs, ()).events for runs in (gone, there, gone, gone)]
+    assert found == [(), (), (), (ev.Stopped("a", 1, 0, 0),)]
+
+
 class Failing(SqliteDatabase):
     """A disk that refuses for a while."""
 

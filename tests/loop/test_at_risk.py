@@ -1,4 +1,4 @@
-"""Which running jobs may be stopped, kept by region as events come, against a look at all jobs."""
+"""What running jobs have at risk, told to the fleet as events come, against a look at all jobs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.simulation.driver import Happening, simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 
 @pytest.mark.parametrize("quotas", [False, True])
-def test_stoppable_jobs_are_those_that_a_look_at_all_finds(quotas: bool) -> None:
+def test_what_is_at_risk_is_what_a_look_at_all_jobs_finds(quotas: bool) -> None:
     rng, regions = np.random.default_rng(5), ("north", "south", "west")
     servers = [Server(f"s{n}", regions[n % 3], f"c{n % 3}", "k", "h100", 8, 0, 0) for n in range(6)]
     rights = Quotas()
@@ -40,13 +41,19 @@ def test_stoppable_jobs_are_those_that_a_look_at_all_finds(quotas: bool) -> None
     def look(turn: Turn) -> None:
         nonlocal stops, most
         stops += sum(isinstance(stored.event, ev.StopAsked) for stored in turn.events)
-        jobs = engine.state.jobs.values()
-        able = {one.name for one in jobs if one.state is JobState.RUNNING and one.stoppable_tier is not None}
-        kept = {name for there in engine.state.stoppable.values() for name in there}
-        assert kept == able
-        for region, there in engine.state.stoppable.items():
-            assert all(one.region == region for one in there.values())
-        most = max(most, len(able))
+        state, at_risk = engine.state, dict[str, float]()
+        now_ms = state.now_ms + 90_000
+        for one in state.jobs.values():
+            if one.state is JobState.RUNNING and one.stoppable_tier is not None:
+                began_ms = one.since_ms + one.spec.restart_ms * (one.attempt > 1)
+                at_risk[one.name] = max(0, now_ms - began_ms) % (one.spec.checkpoint_ms or 1) * one.mgpu / 3.6e9
+        with state.fleet.trial():
+            state.fleet.look_at_work([region for region in regions if region in state.inventory.supply_mgpu], now_ms)
+            for name, gpu_hours in at_risk.items():
+                assert state.fleet.job(name).gpu_hours_at_risk == gpu_hours
+        again = Fleet.from_bytes(state.fleet.snapshot_bytes())
+        assert [again.job(name) for name in at_risk] == [state.fleet.job(name) for name in at_risk]
+        most = max(most, sum(gpu_hours > 0 for gpu_hours in at_risk.values()))
 
     simulate(engine, SimulatedHost(work, servers=servers), coming, on_turn=look)
     assert stops > 20

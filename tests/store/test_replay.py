@@ -17,6 +17,7 @@ from mast_opt.live.loop.job_states import HOLDING, JobState
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.store.recovery import replay
+from mast_opt.live.store.state_format import state_bytes, state_from
 from mast_opt.problems.job_placement.live_fleet.snapshot_format import DIGEST, HEAD
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from tests.store.logs import log, opening, replayed
@@ -67,7 +68,8 @@ def busy_log(seed: int) -> list[ev.Stored]:
                 else:
                     inbox.append(ev.Finished(*of))
         tenant, tier = f"t{rng.integers(3)}", int(rng.integers(4))
-        spec = ev.JobSpec(tier, mgpu=1000 * int(rng.choice([1, 2, 8])), tenant=tenant, preemptible=tier > 1)
+        mgpu = 1000 * int(rng.choice([1, 2, 8]))
+        spec = ev.JobSpec(tier, mgpu=mgpu, tenant=tenant, preemptible=tier > 1, checkpoint_ms=3_600_000)
         inbox.append(ev.Submitted(f"j{turn}", spec))
         server = SERVERS[rng.integers(6)].name
         if rng.random() < 0.1:
@@ -89,11 +91,20 @@ def test_a_log_with_quotas_and_servers_that_change(seed: int) -> None:
     assert {ev.Finished, ev.Stopped, ev.ServerDown, ev.CapacitySet} <= kinds
     assert (ev.QuotaSet in kinds) == bool(seed % 2)
     assert any(stored.event.victims for stored in events if isinstance(stored.event, ev.Placed))
+    most = 0.0
     for end in (100, len(events) // 3, len(events) // 2, len(events)):
-        state = same(events[:end], State(SERVERS), State(SERVERS))
+        alone = State(SERVERS)
+        state = same(events[:end], State(SERVERS), alone)
         assert not state.work.defers
+        at_risk = []
+        for one in (state, state_from(state_bytes(state)), alone):
+            one.fleet.look_at_work(tuple(one.inventory.supply_mgpu), state.now_ms + 100_000)
+            at_risk.append([one.fleet.job(name).gpu_hours_at_risk for name in state.fleet.running()])
+        assert at_risk[0] == at_risk[1] == at_risk[2]
+        most = max(most, *at_risk[0])
         runs = {one.name for one in state.jobs.values() if one.state in (JobState.STARTING, JobState.RUNNING)}
         assert set(state.fleet.running()) == runs
+    assert most > 0
 
 
 def test_what_does_not_fit_is_refused() -> None:

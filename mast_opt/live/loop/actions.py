@@ -170,8 +170,7 @@ class Actions:
         unknown = set(regions) - self._at_risk_known
         if unknown:
             self._at_risk_known |= unknown
-            there = [one for region in unknown for one in self._state.stoppable.get(region, {}).values()]
-            self._state.fleet.set_at_risk({one.name: self._state.at_risk_gpu_hours(one) for one in there})
+            self._state.fleet.look_at_work(unknown, self._state.now_ms)
             self.refreshed += 1
         return bool(unknown)
 

@@ -21,9 +21,6 @@ from mast_opt.live.loop.tenants import Tenants
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Server
-from mast_opt.problems.job_placement.units import WHOLE
-
-HOUR_MS = 3_600_000
 
 
 class State:
@@ -59,8 +56,6 @@ class State:
         self.submitted = 0
         self.tenants = Tenants()
         self.reclaimable = Reclaimable(sorted(set(tiers)))
-        self.stoppable: dict[str, dict[str, JobRecord]] = {}
-        """Region → name → running job there that more important work may stop."""
         self.inventory = Inventory(self.fleet, self.reclaimable, servers)
         self.datasets = Datasets(replicas or {})
         self.demand = Demand()
@@ -124,12 +119,6 @@ class State:
         names, self._never_started = self._never_started, []
         records = (self.jobs.get(name) for name in names)
         return tuple(record for record in records if record and record.state is JobState.STOPPING)
-
-    def at_risk_gpu_hours(self, record: JobRecord) -> float:
-        """GPU-hours that a running job would lose if it stopped now: its work since the last checkpoint, or since it
-        began to work, times its GPUs."""
-        began_ms, every = record.since_ms + record.spec.restart_ms * (record.attempt > 1), record.spec.checkpoint_ms
-        return max(0, self.now_ms - began_ms) % (every or 1) * record.mgpu / (WHOLE * HOUR_MS)
 
     def digest(self) -> str:
         """Digest of the loop's state, equal for equal states: of a log that was lived through and of one that was read
@@ -250,13 +239,15 @@ class State:
         """Let a job run that has waited until now."""
         record.queued_ms += self.now_ms - record.since_ms
         record.state, record.since_ms = JobState.RUNNING, self.now_ms
-        self._note_stoppable(record)
+        self.tell_work(record)
 
-    def _note_stoppable(self, record: JobRecord) -> None:
-        """Note whether a job that holds servers runs and may be stopped."""
-        self.stoppable.setdefault(record.region, {}).pop(record.name, None)
-        if record.state is JobState.RUNNING and record.stoppable_tier is not None:
-            self.stoppable[record.region][record.name] = record
+    def tell_work(self, record: JobRecord) -> None:
+        """Tell the fleet what stopping a job that runs and may be stopped would lose: its work since the last
+        checkpoint, or since it began to work."""
+        if record.state is JobState.RUNNING and not record.is_guest:
+            began_ms = record.since_ms + record.spec.restart_ms * (record.attempt > 1)
+            known = record.stoppable_tier is not None
+            self.work.set_work(record.name, began_ms if known else -1, record.spec.checkpoint_ms)
 
     def _stop_asked(self, event: ev.StopAsked) -> None:
         """Fold in that a job is asked to stop: others may have its place in the fleet."""
@@ -303,7 +294,6 @@ class State:
             self._handovers.withdraw(record)
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
-        self._note_stoppable(record)
         if not record.is_guest:
             self._give(record)
         self._handovers.stopping(record)
@@ -332,7 +322,7 @@ class State:
         before = record.stoppable_tier, record.over_quota
         record.over_quota = over
         record.stoppable_tier = self._stoppable_tier(record)
-        self._note_stoppable(record)
+        self.tell_work(record)
         for share in record.shares:
             mgpu = sum(share.gpus.values())
             self.reclaimable.give(share.server, mgpu, before[0], over=before[1])
@@ -359,7 +349,7 @@ class State:
         other.is_guest = False
         self.work.adopt(other.job, other.shares)
         self._take(other)
-        self._note_stoppable(other)
+        self.tell_work(other)
         if other.state is JobState.RUNNING:  # it holds them from now on
             other.attained_mgpu_ms -= other.mgpu * (self.now_ms - other.since_ms)
 

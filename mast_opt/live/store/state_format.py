@@ -141,6 +141,8 @@ def state_from(data: bytes) -> State:
     if not isinstance(state, State):
         raise OtherState("the snapshot holds no state")
     state.jobs, state._classes = decoder.jobs, classes
+    for record in state.jobs.values():
+        state.tell_work(record)
     return state
 
 

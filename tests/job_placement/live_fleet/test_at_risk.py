@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.problems.job_placement.engine.state import MOST_HOURS
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
-from mast_opt.problems.job_placement.live_fleet.running_job import MOST_HOURS, cost_of, costs_of
+from mast_opt.problems.job_placement.live_fleet.running_job import cost_of, costs_of
 from mast_opt.problems.job_placement.live_fleet.types import Job, Server
 from tests.job_placement.fleets import bid_for
 from tests.job_placement.reference import assert_exact
@@ -68,3 +69,63 @@ def test_what_is_no_number_of_hours_is_refused(wrong: object) -> None:
     with pytest.raises(UsageError):
         fleet.set_at_risk(wrong)  # type: ignore[arg-type]
     assert [fleet.job(name).gpu_hours_at_risk for name in "ab"] == [5.0, 5.0]
+
+
+def working(*began_ms: int) -> Fleet:
+    """A fleet of two regions with a job of two GPUs in each, which saves its work every hour."""
+    fleet = Fleet([Server(f"s{r}", r, r, "b", "a100", 2, 64, 64) for r in "xy"], tiers=(0, 1))
+    for name, began in zip("ab", began_ms):
+        fleet.commit(bid_for(fleet, Job(name, 1, mgpu=2000, preemptible=True, gpu_hours_at_risk=5.0)))
+        fleet.set_work(name, began, 3_600_000)
+    return fleet
+
+
+def test_work_since_the_last_checkpoint_is_at_risk() -> None:
+    fleet = working(0, 1_800_000)
+    new = Job("new", 0, mgpu=2000)
+    before = bid_for(fleet, new)
+    fleet.look_at_work(["x", "y"], 4_500_000)
+    assert [fleet.job(name).gpu_hours_at_risk for name in "ab"] == [0.5, 1.5]
+    assert bid_for(fleet, new).victims == ("a",)
+    assert bid_for(fleet, new).gpu_hours_lost == 0.5
+    with pytest.raises(StaleBid):
+        fleet.commit(before)
+    fleet.look_at_work(["x", "y"], 5_400_000 - 1)
+    assert bid_for(fleet, new).victims == ("a",)
+    fleet.look_at_work(["x", "y"], 5_400_000)
+    assert bid_for(fleet, new).victims == ("b",)
+    assert_exact(fleet._books)
+
+
+def test_only_the_regions_asked_are_looked_at() -> None:
+    fleet = working(0, 0)
+    fleet.look_at_work(["x", "gone"], 1_800_000)
+    assert sorted(fleet.job(name).gpu_hours_at_risk for name in "ab") == [1.0, 5.0]
+
+
+def test_a_look_at_work_is_undone_and_survives_new_servers() -> None:
+    fleet = working(0, 1_800_000)
+    fleet.look_at_work(["x", "y"], 3_600_000 - 1)
+    was = [fleet.job(name).gpu_hours_at_risk for name in "ab"]
+    with fleet.trial():
+        fleet.look_at_work(["x", "y"], 4_500_000)
+        fleet.set_at_risk({"a": 9.0})
+        fleet.set_work("b", 0, 7_200_000)
+        fleet.look_at_work(["x", "y"], 7_000_000)
+        assert [fleet.job(name).gpu_hours_at_risk for name in "ab"] != was
+    assert [fleet.job(name).gpu_hours_at_risk for name in "ab"] == was
+    assert_exact(fleet._books)
+    fleet.add_servers([Server("s", "z", "z", "b", "a100", 1, 64, 64)])
+    fleet.look_at_work(["x", "y"], 4_500_000)
+    assert [fleet.job(name).gpu_hours_at_risk for name in "ab"] == [0.5, 1.5]
+
+
+def test_a_given_value_stands_until_the_next_look() -> None:
+    fleet = working(0, 0)
+    fleet.look_at_work(["x", "y"], 1_800_000)
+    fleet.set_at_risk({"a": 9.0})
+    assert [fleet.job(name).gpu_hours_at_risk for name in "ab"] == [9.0, 1.0]
+    fleet.set_work("b", -1, 0)
+    fleet.look_at_work(["x", "y"], 3_000_000)
+    assert fleet.job("a").gpu_hours_at_risk == pytest.approx(5 / 3)
+    assert fleet.job("b").gpu_hours_at_risk == 1.0

@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.jit import compiled, entry, kernel
+from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.engine import columns as col
-from mast_opt.problems.job_placement.engine.state import ALL_DIRTY, NEVER, EngineState, Small
-from mast_opt.problems.job_placement.units import WHOLE, Ints
+from mast_opt.problems.job_placement.engine.state import (
+    ALL_DIRTY,
+    HOUR_MS,
+    MOST_HOURS,
+    NEVER,
+    ROUND_OFF,
+    VICTIM,
+    EngineState,
+    Small,
+)
+from mast_opt.problems.job_placement.units import WHOLE, Bools, Ints
 
 
 @kernel
@@ -52,6 +62,65 @@ def set_costs(state: EngineState, jobs: Ints, costs: Ints) -> None:
 
 
 @entry
+def look_at_work(state: EngineState, regions: Bools, now_ms: int) -> None:
+    """Stopping each job in these regions [R] whose work is known costs what it would lose now, from now on."""
+    for g in range(state.total.shape[2]):
+        if not regions[state.group[col.G_REGION, g]]:
+            continue
+        for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
+            row, found = state.server[col.S_ROW, s], False
+            while row >= 0:
+                job = state.row[col.L_JOB, row]
+                if state.job[col.J_BEGAN, job] >= 0:
+                    found = True
+                    if state.job[col.J_LOOKED, job] != now_ms:
+                        state.job[col.J_COST, job] = _cost_of_work(state, job, now_ms)
+                        state.job[col.J_LOOKED, job] = now_ms
+                row = state.row[col.L_AFTER, row]
+            if found:
+                _refresh_costs(state, s)
+
+
+@kernel
+def _cost_of_work(state: EngineState, job: int, now_ms: int) -> int:
+    """What stopping a job costs that loses its work since its last checkpoint."""
+    lost_ms = max(0, now_ms - state.job[col.J_BEGAN, job]) % max(state.job[col.J_EVERY, job], 1)
+    milli = min(lost_ms * state.job[col.J_MGPU, job] / (WHOLE * HOUR_MS), float(MOST_HOURS)) * MILLI
+    whole = int(np.floor(milli))
+    return (whole + int(milli - whole >= 0.5 / 10**ROUND_OFF)) * VICTIM + 1
+
+
+@kernel
+def _refresh_costs(state: EngineState, s: int) -> None:
+    """Recompute the least costs of stopping jobs on a server, from its list of allocations."""
+    for limit in range(state.reclaim.shape[1]):
+        state.reclaim[col.C_LEAST, limit, s] = NEVER
+        state.reclaim[col.C_DENSITY, limit, s] = NEVER
+    if state.server[col.S_BLOCKED, s] == 1:
+        return
+    row = state.server[col.S_ROW, s]
+    while row >= 0:
+        job = state.row[col.L_JOB, row]
+        if state.job[col.J_LIMIT, job] > 0:
+            _count_cost(state, s, row)
+        row = state.row[col.L_AFTER, row]
+
+
+@kernel
+def _count_cost(state: EngineState, s: int, row: int) -> int:
+    """Count the cost of stopping an allocation's job on its server; returns the milli-GPUs that it holds there."""
+    job, mgpu = state.row[col.L_JOB, row], 0
+    for d in range(state.server[col.S_DEVICES, s]):
+        mgpu += state.row_device[row, d]
+    cost = state.job[col.J_COST, job]
+    density = cost // state.job[col.J_MGPU, job] if mgpu > 0 else NEVER
+    for tier in range(state.job[col.J_LIMIT, job] + 1):
+        state.reclaim[col.C_LEAST, tier, s] = min(state.reclaim[col.C_LEAST, tier, s], cost)
+        state.reclaim[col.C_DENSITY, tier, s] = min(state.reclaim[col.C_DENSITY, tier, s], density)
+    return int(mgpu)
+
+
+@entry
 def refresh_all(state: EngineState) -> None:
     """Recompute what every server has, and what could be had there by stopping jobs."""
     for s in range(state.server.shape[1]):
@@ -77,17 +146,11 @@ def refresh_reclaim(state: EngineState, s: int) -> None:
     while row >= 0:
         job = state.row[col.L_JOB, row]
         if state.job[col.J_LIMIT, job] > 0:
-            mgpu = 0
-            for d in range(state.server[col.S_DEVICES, s]):
-                mgpu += state.row_device[row, d]
-            cost = state.job[col.J_COST, job]
-            density = cost // state.job[col.J_MGPU, job] if mgpu > 0 else NEVER
+            mgpu = _count_cost(state, s, row)
             for tier in range(state.job[col.J_LIMIT, job] + 1):
                 state.reclaim[col.C_MGPU, tier, s] += mgpu
                 state.reclaim[col.C_CPU, tier, s] += state.row[col.L_CPU, row]
                 state.reclaim[col.C_MEMORY, tier, s] += state.row[col.L_MEMORY, row]
-                state.reclaim[col.C_LEAST, tier, s] = min(state.reclaim[col.C_LEAST, tier, s], cost)
-                state.reclaim[col.C_DENSITY, tier, s] = min(state.reclaim[col.C_DENSITY, tier, s], density)
         row = state.row[col.L_AFTER, row]
     for tier in range(limits):
         state.total[col.T_RECLAIM, tier, group] += state.reclaim[col.C_MGPU, tier, s]
@@ -114,6 +177,8 @@ def new_job(state: EngineState, tier: int, limit: int, cost: int, fresh: bool) -
     state.job[col.J_LIMIT, job] = limit
     state.job[col.J_FRESH, job] = fresh
     state.job[col.J_MGPU, job] = 0
+    state.job[col.J_BEGAN, job] = -1
+    state.job[col.J_LOOKED, job] = -1
     state.job[col.J_ROW, job] = -1
     return int(job)
 
@@ -228,6 +293,8 @@ def set_price(state: EngineState, jobs: Ints, limit: int, cost: Ints) -> None:
 def settle(state: EngineState) -> None:
     """End a round: what victims left is free for all, and what was placed counts in every column."""
     for s in range(state.server.shape[1]):
+        if _is_even(state, s):
+            continue
         for p in range(1, state.room.shape[1]):
             state.slack[0, s, p] = state.slack[0, s, 0]
             state.slack[1, s, p] = state.slack[1, s, 0]
@@ -235,6 +302,18 @@ def settle(state: EngineState) -> None:
                 state.slack_device[s, d, p] = state.slack_device[s, d, 0]
         refresh(state, s)
     state.job[col.J_FRESH] = 0
+
+
+@kernel
+def _is_even(state: EngineState, s: int) -> bool:
+    """Whether work of every tier finds the same on a server."""
+    for p in range(1, state.room.shape[1]):
+        if state.slack[0, s, p] != state.slack[0, s, 0] or state.slack[1, s, p] != state.slack[1, s, 0]:
+            return False
+        for d in range(state.server[col.S_DEVICES, s]):
+            if state.slack_device[s, d, p] != state.slack_device[s, d, 0]:
+                return False
+    return True
 
 
 @entry

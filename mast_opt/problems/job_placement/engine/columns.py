@@ -18,11 +18,12 @@ C_MGPU, C_CPU, C_MEMORY, C_LEAST, C_DENSITY = range(5)
 smallest cost per milli-GPU that one of them holds anywhere (both NEVER where there is none)."""
 T_WHOLE, T_FREE, T_RECLAIM = range(3)
 """Totals of a group: whole GPUs, milli-GPUs, milli-GPUs held by jobs whose limit is at least p."""
-J_TIER, J_LIMIT, J_COST, J_MGPU, J_FRESH, J_ROW, J_MARK, J_STACK = range(8)
+J_TIER, J_LIMIT, J_COST, J_MGPU, J_FRESH, J_ROW, J_MARK, J_BEGAN, J_EVERY, J_LOOKED, J_STACK = range(11)
 """Columns of a running job: tier; limit: work of tier p may stop it if p is below this (its tier where it may be
 stopped by more important work, 0 where it may not be stopped); cost; milli-GPUs in all; 1 if it was placed in this
-round (and so counts only in the columns up to its tier); first allocation or −1; scratch (−1); and free places on a
-stack."""
+round (and so counts only in the columns up to its tier); first allocation or −1; scratch (−1); ms when its work
+began (−1: not known), ms between its checkpoints (0: no work is ever lost), ms for which its cost is that of the work
+since the last one (−1: the cost was given); and free places on a stack."""
 L_JOB, L_SERVER, L_CPU, L_MEMORY, L_NEXT, L_AFTER, L_BEFORE, L_STACK = range(8)
 """Columns of an allocation: job, server, millicores, MiB, the job's next one, the server's next and previous one (−1 at
 the ends), and free places on a stack."""

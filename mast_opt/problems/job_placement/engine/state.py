@@ -23,6 +23,11 @@ Small = NDArray[np.int32]
 
 VICTIM = 1 << 16
 """A cost is GPU-hours lost (in thousandths) · VICTIM + victims, so that fewer victims decide between equal hours."""
+MOST_HOURS = 10**9
+"""More GPU-hours count as so many."""
+ROUND_OFF = 4
+"""Decimals of a thousandth of a GPU-hour that count; 1.001 hours times a thousand are not quite 1001."""
+HOUR_MS = 3_600_000
 LEVELS = 4
 """A bid's value is its cost · LEVELS + its excess level, so that levels decide between equal costs."""
 NEVER = 1 << 62
@@ -61,7 +66,7 @@ class EngineState(NamedTuple):
     total: Ints
     """[3, P + 1, G]"""
     job: Ints
-    """[8, V]"""
+    """[11, V]"""
     row: Ints
     """[8, A]"""
     row_device: Small

@@ -44,7 +44,7 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
         room=np.zeros((4, tiers, servers), np.int64),
         reclaim=reclaim,
         total=np.zeros((3, tiers + 1, groups), np.int64),
-        job=np.zeros((8, 0), np.int64),
+        job=np.zeros((col.J_STACK + 1, 0), np.int64),
         row=np.zeros((8, 0), np.int64),
         row_device=np.zeros((0, most), np.int32),
         free_places=np.zeros(4, np.int64),

@@ -21,6 +21,8 @@ class BidVersions:
         """Names of the fleets whose bids may be committed."""
         self._server: MutableMapping[str, int] = {}
         """Server → the version since which it is as it is now."""
+        self._costs: MutableMapping[str, int] = {}
+        """Region → the version since which victims there cost what they cost now."""
         self._oldest = 0
         """Bids of older versions are stale, whatever they touch."""
 
@@ -31,7 +33,7 @@ class BidVersions:
         inner = BidVersions()
         inner.name = f"{self.name} {inner.name}"
         inner.now, inner._oldest, inner._good = self.now, self._oldest, self._good | {inner.name}
-        inner._server = ChainMap({}, self._server)
+        inner._server, inner._costs = ChainMap({}, self._server), ChainMap({}, self._costs)
         return inner
 
     def check_maker(self, made: Bid | MovePlan) -> None:
@@ -48,6 +50,12 @@ class BidVersions:
         for name in servers:
             self._server[name] = self.now
 
+    def costs_changed(self, regions: Iterable[str]) -> None:
+        """Count a change of what victims in these regions of the fleet cost."""
+        self.now += 1
+        for name in regions:
+            self._costs[name] = self.now
+
     def rules_changed(self) -> None:
         """Count a change in the fleet of replicas or quotas, which a commit checks by itself."""
         self.now += 1
@@ -61,6 +69,8 @@ class BidVersions:
     def is_stale(self, bid: Bid, running: Mapping[str, Running]) -> bool:
         """Whether a server of the bid or of its victims has changed since; a victim that is gone counts too."""
         if bid.version < self._oldest or any(name not in running for name in bid.victims):
+            return True
+        if bid.victims and self._costs.get(bid.region, 0) > bid.version:
             return True
         servers = [share.server for share in bid.shares]
         servers += [share.server for name in bid.victims for share in running[name].shares]

@@ -64,6 +64,7 @@ from mast_opt.problems.job_placement.live_fleet.types import (
     Server,
     Share,
     amount,
+    names_in,
     objects_in,
     tiers_in,
     whole,
@@ -342,6 +343,31 @@ class Fleet:
             servers = [share.server for name in gpu_hours for share in self._shares_of(name)]
             self._books.set_at_risk(gpu_hours)
             self._changed(servers)
+
+    @arg.checked(name=arg.a_text, began_ms=arg.a_whole(-1), checkpoint_ms=arg.a_whole(0))
+    def set_work(self, name: str, began_ms: int, checkpoint_ms: int) -> None:
+        """Set since when a running job works, and how often it saves that, for ``look_at_work``.
+
+        Args:
+            began_ms: −1 if nobody knows; what it has at risk stays then.
+            checkpoint_ms: time between two checkpoints from then on; 0 for a job that loses nothing.
+
+        Raises:
+            NotRunning: no job of that name runs.
+        """
+        with self._lock, self._operation:
+            self._shares_of(name)
+            self._books.set_work(name, began_ms, checkpoint_ms)
+
+    @arg.checked(now_ms=arg.a_whole(0))
+    def look_at_work(self, regions: Collection[str], now_ms: int) -> None:
+        """Let what each running job of these regions did since its last checkpoint be what it has at risk, see
+        ``set_work``. It costs a fraction of ``set_at_risk``. Bids there with victims are stale. Regions without servers
+        have no jobs."""
+        with self._lock, self._operation:
+            there = names_in("regions", regions).intersection(self._books.regions)
+            self._books.look_at_work(self._books.regions_in(there), now_ms)
+            self._versions.costs_changed(there)
 
     @arg.checked(server=arg.a_text)
     def fail(self, server: str) -> tuple[str, ...]:
@@ -652,7 +678,7 @@ class Fleet:
     def _known(self, name: str) -> Running:
         """A running job of the fleet. Raises NotRunning."""
         self._shares_of(name)
-        return self._books.running[name]
+        return self._books.current(name)
 
     def _shares_of(self, name: str) -> tuple[Share, ...]:
         """Shares of a running job of the fleet. Raises NotRunning."""
@@ -700,8 +726,7 @@ class Fleet:
     @arg.checked(name=arg.a_text)
     def is_over_quota(self, name: str) -> bool:
         """Whether a running job is beyond the quotas of its tenant now."""
-        self._shares_of(name)
-        return self._books.running[name].over_quota
+        return self._known(name).over_quota
 
     @arg.checked(job=arg.a(Job))
     def importance_of(self, job: Job) -> int:

@@ -33,12 +33,14 @@ from mast_opt.problems.job_placement.engine.holding import hold
 from mast_opt.problems.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.problems.job_placement.engine.server_layout import Layout, lay_out
 from mast_opt.problems.job_placement.engine.server_selection import Placement
-from mast_opt.problems.job_placement.engine.state import EngineState
+from mast_opt.problems.job_placement.engine.state import HOUR_MS, EngineState
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Places, Running, cost_of, costs_of
 from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share, gangs_of, names_in
 from mast_opt.problems.job_placement.quota_standing import best_right
 from mast_opt.problems.job_placement.units import GPU, LEVELS, MOST_GPUS, WHOLE, Bools, Ints
 
+_WORK = slice(col.J_BEGAN, col.J_LOOKED + 1)
+"""Columns of a job in the engine that say what it has at risk."""
 MOST_KEPT = 4096
 """Requests that are kept."""
 
@@ -136,6 +138,8 @@ class FleetInventory:
         self._running: dict[str, Running] = {}
         self._late_risks: dict[str, float] = {}
         """Running job → GPU-hours at risk that the engine's state knows and ``_running`` does not yet."""
+        self._looked = False
+        """Whether the engine's state knows of work since the last checkpoint that ``_running`` may not know yet."""
         self.place: dict[str, int] = {}
         """Running job → place in the state."""
         self.name: dict[int, str] = {}
@@ -288,6 +292,9 @@ class FleetInventory:
         for name, gpu_hours in self._late_risks.items():
             self._running[name] = self._running[name].but_at_risk(gpu_hours)
         self._late_risks.clear()
+        if self._looked:
+            self._looked = False
+            self._running |= {name: self._with_work(one) for name, one in self._running.items()}
         return self._running
 
     def shares_of(self, name: str) -> tuple[Share, ...] | None:
@@ -298,11 +305,12 @@ class FleetInventory:
     def change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
         """Lay the fleet out again, with the running jobs where they were. Nothing changes if a server is refused."""
         servers = changed(self.servers, added, removed)
-        held = {name: self.holdings(name) for name in self.names()}
+        held, work = {name: self.holdings(name) for name in self.names()}, self._work_of_all()
         self._note_attributes()
         self._lay_out(servers)
         self.blocked = self.blocked.difference(removed)
         self._load(held, None)
+        self._set_work_of_all(work)
         self.draw()
 
     def load_running(
@@ -530,7 +538,7 @@ class FleetInventory:
 
     def _restand(self, name: str) -> None:
         """Let a running job of the fleet stand where the ledger has it."""
-        old, right = self._current(name), self.ledger.standing(name)
+        old, right = self.current(name), self.ledger.standing(name)
         over = right is not Right.WITHIN
         if over == old.over_quota:
             return
@@ -649,11 +657,12 @@ class FleetInventory:
     def _lay_out_again(self, change: Callable[[], None]) -> None:
         """Make a change to which the arrays have to be fitted, with the running jobs where they were."""
         places = self.places()
-        held = {name: self.holdings(name) for name in self.names()}
+        held, work = {name: self.holdings(name) for name in self.names()}, self._work_of_all()
         arrivals = Arrivals(self.state.sample, self.state.demand)
         self._note_attributes()
         change()
         self._load(held, places)
+        self._set_work_of_all(work)
         self.value_by(arrivals)
 
     def _set_supply_of(self, server: Server) -> None:
@@ -860,7 +869,7 @@ class FleetInventory:
         """
         self.make_room(1, len(rows))
         job, places = running.job, [self.place[name] for name in victims]
-        ended = [self._current(name) for name in victims]
+        ended = [self.current(name) for name in victims]
         stopped = [allocation.Stopped.of(self.state, place, self._last_of_victim(place, fresh)) for place in places]
         left = self._places_left()
         at = places[-1] if places else self._next_place(left)
@@ -968,7 +977,7 @@ class FleetInventory:
         at = self.place[name]
         last = ledger.last_tier_of(self.state, at) if last is None else last
         self.log.append(
-            (self._unstop, self._current(name), allocation.Stopped.of(self.state, at, last), self._places_left())
+            (self._unstop, self.current(name), allocation.Stopped.of(self.state, at, last), self._places_left())
         )
         ledger.stop(self.state, at, last)
 
@@ -1001,7 +1010,7 @@ class FleetInventory:
         round.
         """
         name = running.job.name
-        old = self._running[name]
+        old, work = self._running[name], self.state.job[_WORK, self.place[name]].copy()
         self._stop(name)
         if old.job.tenant:
             self.ledger.remove(name)
@@ -1009,7 +1018,7 @@ class FleetInventory:
         self._hold_in_ledger(running)
         self.make_room(1, len(held))
         self.log.append((self._free, self.place[name]))
-        self._hold(running, held, fresh)
+        self.state.job[_WORK, self._hold(running, held, fresh)] = work
         self._follow_rights()
         servers = {one.server: None for one in (*old.shares, *running.shares)}
         for server in servers:
@@ -1054,23 +1063,71 @@ class FleetInventory:
         self._strike(name)
         self._check_booking(servers)
 
-    def _current(self, name: str) -> Running:
+    def current(self, name: str) -> Running:
         """A running job with what it has at risk now."""
         if name in self._late_risks:
-            self._running[name] = self._running[name].but_at_risk(self._late_risks[name])
-            del self._late_risks[name]
+            self._running[name] = self._running[name].but_at_risk(self._late_risks.pop(name))
+        if self._looked:
+            self._running[name] = self._with_work(self._running[name])
         return self._running[name]
+
+    def _with_work(self, one: Running) -> Running:
+        """A running job with its work at risk, if the engine's state has looked at that."""
+        mgpu = int(self.state.job[col.J_MGPU, at := self.place[one.job.name]])
+        began_ms, every_ms, looked_ms = self.state.job[_WORK, at].tolist()
+        if began_ms < 0 or looked_ms < 0:
+            return one
+        gpu_hours = max(0, looked_ms - began_ms) % (every_ms or 1) * mgpu / (WHOLE * HOUR_MS)
+        return one if gpu_hours == one.job.gpu_hours_at_risk else one.but_at_risk(gpu_hours)
+
+    def set_work(self, name: str, began_ms: int, checkpoint_ms: int) -> None:
+        """Set since when a running job works, and how often it saves that; −1: nobody knows."""
+        self._running[name], at = self.current(name), self.place[name]
+        work = self.state.job[_WORK, at]
+        self.log.append((self._restore_work, at, work.copy()))
+        self._restore_work(at, [began_ms, checkpoint_ms, -1])
+
+    def _restore_work(self, at: int, work: Sequence[int] | Ints) -> None:
+        """Set what the engine knows of the work of the job at a place."""
+        self.state.job[_WORK, at] = work
+
+    def _work_of_all(self) -> dict[str, Ints]:
+        """What the engine knows of the work of each running job, to be set again when its state is built anew."""
+        known = {name: self.state.job[_WORK, self.place[name]].copy() for name in self.running}
+        return {name: work for name, work in known.items() if work[0] >= 0}
+
+    def _set_work_of_all(self, known: Mapping[str, Ints]) -> None:
+        """Set what the engine knows of the work of running jobs."""
+        for name, work in known.items():
+            self._restore_work(self.place[name], work)
+
+    def look_at_work(self, regions: Bools, now_ms: int) -> None:
+        """Let the work since the last checkpoint be at risk in all jobs of these regions [R] whose work is known."""
+        before = dict(self.running) if self.trials else {}
+        self.log.append((self._unlook, before, self.state.job[[col.J_COST, col.J_LOOKED]]))
+        self._looked = True
+        ledger.look_at_work(self.state, regions, now_ms)
+
+    def _unlook(self, running: Mapping[str, Running], columns: Ints) -> None:
+        """Undo that other work was set at risk."""
+        self._running.update(running)
+        self.state.job[[col.J_COST, col.J_LOOKED]] = columns
+        ledger.refresh_all(self.state)
 
     def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
         """Set the GPU-hours that would be lost if these running jobs were stopped now."""
         places = np.array([self.place[name] for name in gpu_hours], np.int64)
         costs = costs_of(np.fromiter(gpu_hours.values(), np.float64, len(gpu_hours)))
         before = [(name, self._running[name], self._late_risks.get(name)) for name in gpu_hours]
-        self.log.append((self._unset_risks, before, places, self.state.job[col.J_COST, places]))
+        looked_ms = self.state.job[col.J_LOOKED, places]
+        self.log.append((self._unset_risks, before, places, self.state.job[col.J_COST, places], looked_ms))
         ledger.set_costs(self.state, places, costs)
+        self.state.job[col.J_LOOKED, places] = -1
         self._late_risks.update(gpu_hours)
 
-    def _unset_risks(self, before: Iterable[tuple[str, Running, float | None]], places: Ints, costs: Ints) -> None:
+    def _unset_risks(
+        self, before: Iterable[tuple[str, Running, float | None]], places: Ints, costs: Ints, looked_ms: Ints
+    ) -> None:
         """Undo that other GPU-hours were set at risk for running jobs."""
         for name, running, late in before:
             self._running[name] = running
@@ -1078,6 +1135,7 @@ class FleetInventory:
             if late is not None:
                 self._late_risks[name] = late
         ledger.set_costs(self.state, places, costs)
+        self.state.job[col.J_LOOKED, places], self._looked = looked_ms, True
 
     def begin_round(self) -> None:
         """Begin a round of the fleet: let tiers find different room on a server."""

@@ -95,6 +95,7 @@ def _operate() -> None:
     _admit(fleet, Job("single", 0, mgpu=1000))
     before = fleet.snapshot()
     fleet.set_at_risk({"single": 1.0})
+    fleet.look_at_work(["r"], 0)
     fleet.release("single")
     _admit(fleet, Job("gang", 0, tasks=2, mgpu=2000))
     fleet.bids(Job("large", 0, tasks=9, mgpu=2000))

@@ -14,10 +14,10 @@ from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.fill_value import CORES, MGPU, MIB, REGION, TASKS, TYPE
-from mast_opt.problems.job_placement.engine.state import VICTIM
+from mast_opt.problems.job_placement.engine.state import MOST_HOURS, VICTIM
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
-from mast_opt.problems.job_placement.live_fleet.running_job import MOST_HOURS, Holding, Running
+from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Running
 from mast_opt.problems.job_placement.live_fleet.types import Share
 from mast_opt.problems.job_placement.units import CLUSTER, RACK, SERVER, WHOLE, Ints
 

@@ -7,13 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.units import MILLI
-from mast_opt.problems.job_placement.engine.state import VICTIM
+from mast_opt.problems.job_placement.engine.state import MOST_HOURS, ROUND_OFF, VICTIM
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 from mast_opt.problems.job_placement.units import Ints
-
-MOST_HOURS = 10**9
-ROUND_OFF = 4
-"""Decimals of a thousandth of a GPU-hour that count; 1.001 hours times a thousand are not quite 1001."""
 
 
 @dataclass(frozen=True, eq=False)

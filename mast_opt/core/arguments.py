@@ -114,7 +114,8 @@ def texts(name: str, value: object) -> None:
     if iter(value) is value:
         raise refuse(name, value, "a list or tuple of str, not an iterator")
     for at, one in enumerate(value):
-        a_text(f"{name}[{at}]", one)
+        if not isinstance(one, str):
+            raise refuse(f"{name}[{at}]", one, "a str")
 
 
 def each(check: Check) -> Check:

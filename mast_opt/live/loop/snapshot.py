@@ -65,4 +65,4 @@ class Snapshot:
         """The regions where a job may run: all of its data is there, and it is bound to no other one."""
         regions = (record.bound,) if record.bound else tuple(self.supply_mgpu)
         held = [self.replicas.get(dataset, NOWHERE) for dataset in record.spec.datasets]
-        return tuple(filter(frozenset(regions).intersection(*held).__contains__, regions))
+        return tuple(filter(frozenset.intersection(*held).__contains__, regions)) if held else regions

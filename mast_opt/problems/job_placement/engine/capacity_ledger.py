@@ -83,7 +83,7 @@ def look_at_work(state: EngineState, regions: Bools, now_ms: int) -> None:
 
 @kernel
 def _cost_of_work(state: EngineState, job: int, now_ms: int) -> int:
-    """What stopping a job costs that loses its work since its last checkpoint."""
+    """Cost of stopping a job that loses its work since its last checkpoint."""
     lost_ms = max(0, now_ms - state.job[col.J_BEGAN, job]) % max(state.job[col.J_EVERY, job], 1)
     milli = min(lost_ms * state.job[col.J_MGPU, job] / (WHOLE * HOUR_MS), float(MOST_HOURS)) * MILLI
     whole = int(np.floor(milli))

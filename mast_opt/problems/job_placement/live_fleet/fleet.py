@@ -12,7 +12,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -824,10 +824,10 @@ class Fleet:
     def _closed(self, servers: Collection[str]) -> Iterator[None]:
         """A block in which these servers of the fleet take no work."""
         books = self._books
-        for server in servers:
-            if server not in books.position:
-                raise UsageError(f"avoid names server {server}; the fleet has none of that name")
-        places = np.array([books.position[server] for server in servers], np.int64)
+        places = np.fromiter(map(books.position.get, servers, repeat(-1)), np.int64, len(servers))
+        if (places < 0).any():
+            unknown = next(server for server in servers if server not in books.position)
+            raise UsageError(f"avoid names server {unknown}; the fleet has none of that name")
         places = places[books.state.server[col.S_BLOCKED, places] == 0]
         books.log.append((close_servers, books.state, places, 0))
         close_servers(books.state, places, 1)

@@ -1092,7 +1092,7 @@ class FleetInventory:
         self.state.job[_WORK, at] = work
 
     def _work_of_all(self) -> dict[str, Ints]:
-        """What the engine knows of the work of each running job, to be set again when its state is built anew."""
+        """Work of each running job as the engine knows it, to be set again when its state is built anew."""
         known = {name: self.state.job[_WORK, self.place[name]].copy() for name in self.running}
         return {name: work for name, work in known.items() if work[0] >= 0}
 

@@ -54,7 +54,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Notebooks", ("notebooks",)),
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
-    ("Solvers", ("heuristics", "wrong-answers.md", "benchmarks.md", "benchmarks", "research")),
+    ("Solvers", ("heuristics", "wrong-answers.md", "trusted-base.md", "benchmarks.md", "benchmarks", "research")),
     (
         "Schedulers",
         (

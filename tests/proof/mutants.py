@@ -109,14 +109,17 @@ def _spoil_solution(program: list[str], proof: list[str], rng: random.Random) ->
 
 def _change_multiplier(program: list[str], proof: list[str], rng: random.Random) -> bool:
     """Another multiplier in a step."""
-    steps = [at for at, line in enumerate(proof) if "{ lin " in line and "{ lin 0" not in line]
+    rule = rng.choice(["{ lin ", "{ rnd "])
+    steps = [at for at, line in enumerate(proof) if rule in line and f"{rule}0" not in line]
+    if not steps:
+        return False
     at = rng.choice(steps)
-    head, reason = proof[at].split("{ lin ")
+    head, reason = proof[at].split(rule)
     words = reason.split()
     entry = 2 + 2 * rng.randrange(int(words[0]))
     old = Fraction(words[entry])
     words[entry] = str(rng.choice([-old, old * 2, old + Fraction(1, 10**9), Fraction(0)]))
-    proof[at] = f"{head}{{ lin {' '.join(words)}"
+    proof[at] = f"{head}{rule}{' '.join(words)}"
     return True
 
 

@@ -118,7 +118,7 @@ def _change_multiplier(program: list[str], proof: list[str], rng: random.Random)
     words = reason.split()
     entry = 2 + 2 * rng.randrange(int(words[0]))
     old = Fraction(words[entry])
-    words[entry] = str(rng.choice([-old, old * 2, old + Fraction(1, 10**9), Fraction(0)]))
+    words[entry] = str(rng.choice([-old, old + old / 10**6, old + Fraction(1, 10**9), Fraction(0)]))
     proof[at] = f"{head}{rule}{' '.join(words)}"
     return True
 

@@ -482,7 +482,7 @@ class FleetInventory:
         ways: dict[tuple[Right, tuple[str, ...]], set[str]] = {}
         by_type = self.asked_by_type(gangs[0])
         for kind, mgpu in by_type.items():
-            right = self.ledger.right(job.tenant, tier, {kind: mgpu})
+            right = self.right_of(job, {kind: mgpu})
             found = self.stops_for(job, {kind: mgpu}, right)
             if found is not None:
                 ways.setdefault((right, found), set()).add(kind)

@@ -311,27 +311,29 @@ def test_tokens_scopes_and_tenants(tmp_path: Path) -> None:
 
 def test_a_tenant_sees_its_own_quotas_and_those_above_it(tmp_path: Path) -> None:
     access = Access(tmp_path / "tokens.json")
-    of_tenant = {"headers": {"Authorization": f"Bearer {access.add('ada', ['read'], 'team')}"}}
+    of_tenant = access.add("ada", ["read"], "team")
     of_all = [access.add("eve", ["read"]), access.add("lead", ["read", "operate"], "team")]
     with running(tmp_path / "state") as (live, store):
         client = web(build(live, store, access))
-        operator = {"headers": {"Authorization": f"Bearer {of_all[1]}"}}
+        operator = {"Authorization": f"Bearer {of_all[1]}"}
         for name, parent in (("top", ""), ("lab", "top"), ("team", "lab"), ("rival", "lab"), ("stranger", "")):
             body = {"gpus": 1, "parent": parent}
-            assert client.put(f"/v1/quotas/{name}", json=body, **operator).status_code == 200
+            assert client.put(f"/v1/quotas/{name}", json=body, headers=operator).status_code == 200
 
-        def seen(**asked: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
-            quotas, fleet, overview = (client.get(f"/v1/{p}", **asked).json() for p in ("quotas", "fleet", "overview"))
+        def seen(token: str) -> tuple[list[str], list[str], list[str]]:
+            headers = {"Authorization": f"Bearer {token}"}
+            paths = ("quotas", "fleet", "overview")
+            quotas, fleet, overview = (client.get(f"/v1/{path}", headers=headers).json() for path in paths)
             return (
                 [one["tenant"] for one in quotas["quotas"]],
                 list(fleet["quotas"]),
                 [one["tenant"] for one in overview["tenants"]],
             )
 
-        assert seen(**of_tenant) == (["lab", "team", "top"], ["lab", "team", "top"], ["team"])
+        assert seen(of_tenant) == (["lab", "team", "top"], ["lab", "team", "top"], ["team"])
         for token in of_all:
             everybody = ["lab", "rival", "stranger", "team", "top"]
-            assert seen(headers={"Authorization": f"Bearer {token}"}) == (everybody, everybody, everybody)
+            assert seen(token) == (everybody, everybody, everybody)
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic wrong", "Bearer w\xf6rng"])

@@ -188,7 +188,7 @@ class Searching(Mast):
     def _serve_oldest_first(self, snapshot: Snapshot, actions: Actions) -> None:
         self._serve_by_rank(snapshot, actions)
 
-    def _take_in_data(self, snapshot: Snapshot, actions: Actions) -> None:
+    def _take_in_data(self, snapshot: Snapshot, actions: Actions, *, rights: bool) -> None:
         self._requeue(snapshot, actions)
         self._bind_all(snapshot.jobs.values(), snapshot, actions)
         self.begin(snapshot)

@@ -120,6 +120,8 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "arrives": True,
                 "started_ms": 5,
                 "now_ms": 5,
+                "began_ms": 2,
+                "checkpoint_ms": 3,
                 "preempt": True,
                 "tenant": "t",
                 "mgpu": 1000,

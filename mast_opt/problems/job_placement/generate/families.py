@@ -22,6 +22,10 @@ GPUS_A_READER, READER_MCORES, READER_MIB = 2, 8_000, 32 * 1024
 NAMES = ("trainers", "readers")
 
 
+KEPT = ("tier", "prefer", "tenant", "credit_milli", "submitted_ms", "limit_ms")
+"""Columns of a job that its parts share."""
+
+
 def with_cpu_parts(rng: np.random.Generator, problem: JobPlacement, percent: int) -> JobPlacement:
     """The problem (without costs and quotas) in which about so many percent of the pending jobs that take whole GPUs
     have a part of CPU servers too; with 0, nothing is drawn."""
@@ -51,7 +55,7 @@ def with_cpu_parts(rng: np.random.Generator, problem: JobPlacement, percent: int
             cpu_mcores=np.where(readers, READER_MCORES, jobs.cpu_mcores[row]),
             memory_mib=np.where(readers, READER_MIB, jobs.memory_mib[row]),
             within=np.where(readers, CLUSTER, jobs.within[row]),
-            **{name: getattr(jobs, name)[row] for name in ("tier", "prefer", "tenant", "credit_milli", "submitted_ms")},
+            **{name: getattr(jobs, name)[row] for name in KEPT},
         ),
         options=Options(
             *_by_job(

@@ -53,6 +53,7 @@ def figures_of(found: Mapping[str, Any]) -> dict[str, float | None]:
         "urgent_part_h": urgent["part_h"],
         "jobs": found["jobs"],
     }
+    figures |= {f"urgent_{name}": value for name, value in found["urgent_demand"].items()}
     figures |= {f"wait_{tier}_h": waited / HOUR_S for tier, waited in waits.items()}
     return {name: None if value is None else _rounded(value) for name, value in figures.items()}
 

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.headline_structure import GPUS_PER_SERVER, OrganisationParams
 from benchmarks.headline_trace import organisation_trace
 from benchmarks.headline_variants import BEFORE, DEFAULTS, Variant
+from benchmarks.urgent_demand import urgent_demand
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.events import CopyAsked
 from mast_opt.live.loop.metrics import STARVED_MS, metrics
@@ -159,6 +160,7 @@ def run_variant(
     found["copied_percent_per_day"] = 100 * copied_mb / all_mb / (params.days - warm_up_days)
     found["urgent"] = urgent_waits(run.events(), GPUS_PER_SERVER, since_ms, until_ms).to_dict()
     found["least_ratio"] = least_ratio(trace, since_ms, until_ms)
+    found["urgent_demand"] = urgent_demand(run.events(), since_ms, until_ms).to_dict()
     return found
 
 

@@ -1,7 +1,7 @@
 """Variants of an organisation: before and after, and with one thing changed at a time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -47,6 +47,11 @@ AFTER = Variant("after", "daily data plan (5 h, copies of days), late binding")
 BEFORE = Variant(
     "before", "jobs run in their home region, data never moves", params={"bind": "home", "pack": "never"}, slow=()
 )
+ROOM = Variant(
+    "room",
+    "smaller jobs make room for gangs that waited half an hour",
+    params={"make_room_after_s": "1800", "make_room_of": "all"},
+)
 VARIANTS: Mapping[str, Variant] = {
     one.name: one
     for one in (
@@ -64,10 +69,18 @@ VARIANTS: Mapping[str, Variant] = {
             slow=(),
         ),
         Variant("no-plan", "late binding, data never moves", slow=()),
-        Variant(
-            "room",
-            "smaller jobs make room for gangs that waited half an hour",
-            params={"make_room_after_s": "1800", "make_room_of": "all"},
+        ROOM,
+        *(
+            replace(ROOM, name=f"room-{name}", says=f"as room, {says}", params={**ROOM.params, **params}, **others)
+            for name, says, params, others in (
+                ("regional", "but jobs run in their home region", {"bind": "home"}, {}),
+                ("no-plan", "but data never moves", {}, {"slow": ()}),
+                ("no-preemption", "but nothing less important is stopped", {}, {"preemption": False}),
+                ("pack-never", "but parts of servers are not packed", {"pack": "never"}, {}),
+                ("early", "but bound on arrival by the share that is left", {"bind": "share"}, {}),
+                ("hard", "V0: no plan may exceed GPU supply", {"slow.data.gpu_limit": "hard"}, {}),
+                ("soft", "V1: storage of regions does not follow GPUs", {}, {"organisation": {"storage_by": "chance"}}),
+            )
         ),
         Variant("hard", "V0: no plan may exceed GPU supply", params={"slow.data.gpu_limit": "hard"}),
         Variant("soft", "V1: storage of regions does not follow GPUs", organisation={"storage_by": "chance"}),

@@ -1,0 +1,95 @@
+"""Demand of urgent work over supply, by what the ratio counts: the published text leaves open what is merged.
+
+MAST (OSDI'24) reports the demand of high-priority workloads over supply "by region". That may be by region with all GPU
+types merged, or by region and type, and with what waits or without. All of them are here, with the growth by week.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.past_state import PastState
+from mast_opt.live.loop.worst_ratio import Mask, worst_ratio
+
+LOOK_MS = 6 * 3_600_000
+WEEK_MS = 7 * 24 * 3_600_000
+
+
+@dataclass(frozen=True)
+class UrgentDemand:
+    """Ratios of tier 0 in a window, means over looks; None if nothing was looked at."""
+
+    by_cell: float | None
+    """Worst ratio over sets of regions and GPU types, of what waits and runs."""
+    by_region: float | None
+    """Worst ratio over sets of regions, GPU types merged, of what waits and runs."""
+    running_by_region: float | None
+    """Largest share of a region's GPUs that it runs on."""
+    running: float | None
+    """What runs over all supply."""
+    waiting: float | None
+    """What waits over all supply."""
+    slope: float | None
+    """Growth of running and waiting over all supply in a week, by least squares; None for one look."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ratios, ready for JSON."""
+        return asdict(self)
+
+
+def urgent_demand(log: Iterable[ev.Stored], since_ms: int, until_ms: int, *, look_ms: int = LOOK_MS) -> UrgentDemand:
+    """The demand of tier 0 over supply in a simulated log.
+
+    Args:
+        since_ms: the window's begin.
+        until_ms: its end.
+        look_ms: time between two looks.
+    """
+    past, looks, next_ms = PastState(), list[tuple[float, ...]](), since_ms
+    for stored in log:
+        while next_ms < min(stored.at_ms, until_ms + 1):
+            looks.append((next_ms, *_look(past)))
+            next_ms += look_ms
+        if stored.at_ms > until_ms:
+            break
+        past.take(stored)
+    if not looks:
+        return UrgentDemand(None, None, None, None, None, None)
+    table = np.array(looks)
+    mean = table.mean(axis=0)
+    weeks, asked = table[:, 0] / WEEK_MS, table[:, 4] + table[:, 5]
+    slope = float(np.polyfit(weeks, asked, 1)[0]) if len(looks) > 1 else None
+    by_cell, by_region, most, runs, waits = (float(one) for one in mean[1:])
+    return UrgentDemand(by_cell, by_region, most, runs, waits, slope)
+
+
+def _look(past: PastState) -> tuple[float, float, float, float, float]:
+    """Ratios of one moment, in the order of ``UrgentDemand``."""
+    supply = past.supply_mgpu()
+    cells, regions = list(supply), sorted({region for region, _ in supply})
+    by_cell, by_region, here = Counter[Mask](), Counter[Mask](), Counter[str]()
+    waiting = 0
+    for job in past.jobs.values():
+        if job.spec.tier:
+            continue
+        asked, holders = job.spec.asked_mgpu, past.holders(job.spec.datasets)
+        able = {r for r in regions if (holders is None or r in holders) and job.bound in ("", r)}
+        by_region[frozenset(at for at, region in enumerate(regions) if region in able)] += asked
+        by_cell[frozenset(c for c, (region, kind) in enumerate(cells) if region in able and job.takes(kind))] += asked
+        if job.waits or job.placed is None:
+            waiting += asked
+        else:
+            here[job.placed.region] += asked
+    of_region = {name: sum(mgpu for (region, _), mgpu in supply.items() if region == name) for name in regions}
+    total = max(sum(supply.values()), 1)
+    return (
+        worst_ratio(by_cell, [supply[cell] for cell in cells]).ratio,
+        worst_ratio(by_region, [of_region[name] for name in regions]).ratio,
+        max((here[name] / of_region[name] for name in regions if of_region[name]), default=0.0),
+        here.total() / total,
+        waiting / total,
+    )

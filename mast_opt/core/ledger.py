@@ -119,7 +119,7 @@ class _Account:
 
 
 def _fits(amounts: Amounts, left: Mapping[Key, int]) -> bool:
-    """Whether a job's amounts fit into what quotas leave; of types that it does not ask for, that may be negative."""
+    """Whether amounts of a job fit into what the ledger's quotas leave; of types not asked for, that may be below 0."""
     for key, there in left.items():
         asked = of_key(amounts, key)
         if asked > there and asked > 0:

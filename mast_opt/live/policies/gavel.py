@@ -205,8 +205,8 @@ def solve(
 def tables(
     jobs: Jobs, gpus: ArrayLike, policy: str = "las", *, price: ArrayLike | None = None, inside: str = "max-min"
 ) -> Program:
-    """The program of a policy of Gavel: configurations of jobs and types, then of pairs and types, with
-    rates above 0.
+    """The program of a published policy, Gavel's: configurations of jobs and types, then of pairs and types, with rates
+    above 0.
     """
     if policy not in POLICIES:
         raise UsageError(f"policy is {policy!r}; expected one of: {', '.join(POLICIES)}")

@@ -135,7 +135,7 @@ def _figure(chart: Chart) -> Figure:
 
 
 def _specs(chart: Chart) -> list[Mapping[str, Any]]:
-    """The Vega-Lite specifications of a chart with plain colours instead of names."""
+    """The Vega-Lite specifications of a chart of a simulation, with plain colours instead of names."""
     if isinstance(chart, HeatMap):
         sides = [values for values in (chart.before, chart.after) if values is not None]
         made = [heat_map(chart, values, WIDE) for values in sides]

@@ -56,7 +56,7 @@ class _Attempt:
     """Time when all its work is done at the present rate."""
 
     def work_at(self, at_ms: int) -> int:
-        """Work of a simulated attempt at a time, that of earlier attempts included."""
+        """Work of an attempt on the simulation's host at a time, that of earlier attempts included."""
         ends = [start for start, _ in self.rates[1:]] + [at_ms]
         spans = zip(self.rates, ends, strict=True)
         return self.done + sum(max(0, min(end, at_ms) - start) * rate for (start, rate), end in spans)

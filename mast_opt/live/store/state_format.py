@@ -191,7 +191,7 @@ class _Encoder:
         return found
 
     def _forget(self, count: int) -> None:
-        """Take back the numbers of all objects of the state but the first ones."""
+        """Take back the numbers of all objects of the state that the store writes, but the first ones."""
         while len(self._numbers) > count:
             self._numbers.popitem()
 
@@ -244,7 +244,7 @@ class _Encoder:
 
 
 def _ordered(values: Iterable[Any]) -> list[Any]:
-    """Members of a set of the state in a fixed order."""
+    """Members of a set of the state, in the order in which the store writes them."""
     return sorted(values, key=repr)
 
 

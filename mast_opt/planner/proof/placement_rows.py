@@ -231,7 +231,7 @@ def positions(blocks: tuple[Block, ...], name: str) -> dict[tuple[int, ...], int
 
 
 def _least_filling(units: int, rooms: list[Fraction]) -> Fraction:
-    """The least t with Σ ⌊t · room⌋ ≥ units."""
+    """The least t with Σ ⌊t · room⌋ ≥ units: a right side that a proof rounds up to."""
     low, high = Fraction(0), (units + len(rooms)) / sum(rooms, Fraction(0))
     near = high
     for _ in range(60):

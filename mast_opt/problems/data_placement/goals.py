@@ -37,7 +37,7 @@ def balanced(problem: DataPlacement) -> Overrides:
 
 
 def cheapest(problem: DataPlacement) -> Overrides:
-    """The lowest bill; a change has to pay."""
+    """Overrides of the goal ``cheapest``: the lowest bill, and changes only where they pay."""
     if not problem.has_prices:
         raise UsageError(
             f"{problem.name} states no prices, so no plan is cheaper than another; state usd_per_gpu_hour of "

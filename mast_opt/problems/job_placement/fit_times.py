@@ -76,7 +76,7 @@ class Room:
 
 
 def end_by_limit(started_ms: int | None, limit_ms: int | None, now_ms: int) -> int:
-    """Time when work ends by its limit. What is past it is taken to run for another limit, and so on."""
+    """Time when running work of a fleet ends by its limit; past its limit, it is taken to run for another one."""
     if started_ms is None or limit_ms is None:
         return FOREVER
     past_ms = max(0, now_ms - started_ms - limit_ms)

@@ -142,7 +142,7 @@ def asked_of(task: Mapping[str, Any]) -> list[tuple[str, str, int, Mapping[str, 
 
 
 def advise(task: Mapping[str, Any], tables: Tables, prices: Prices) -> Advice:
-    """Places for a task that asks for GPUs. Raises InputError for labels and volumes that are no numbers."""
+    """Places for a SkyPilot task that asks for GPUs. Raises InputError for labels and volumes that are no numbers."""
     nodes, reads, unknown = int(task.get("num_nodes") or 1), *_reads(task, tables)
     servers, costs, choices, reasons = [], dict[str, float](), dict[str, Choice](), list(unknown)
     needs = dict[str, int]()

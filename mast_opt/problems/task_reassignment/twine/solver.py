@@ -186,7 +186,7 @@ class _CoolingSequence:
         self.heats, self.reheats = 0, 0
 
     def begin(self, chain: Chain) -> None:
-        """Begin the first cooling of a chain."""
+        """Begin the first cooling of one of twine's chains."""
         if self._schedule.near_share > 0.0:
             chain.stay_near(self._mixes[0], self._schedule.near_share)
         else:

@@ -18,6 +18,7 @@ from mast_opt.problems.backends import get
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.exhaustive.capacity_prices import capacity_prices
 from mast_opt.problems.job_placement.formulation.aggregated import relaxation
+from mast_opt.problems.job_placement.units import GPU
 from mast_opt.problems.job_placement.verification.certificate import CapacityBound, certified_bound
 from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.job_placement.brute import Brute
@@ -41,6 +42,22 @@ def test_no_prices_prove_more_than_the_optimum(problem: JobPlacement, seed: int)
     proven.append(rng.choice([0.0, 1e-3, 0.1, 10.0], shape(problem)) * rng.uniform(size=shape(problem)))
     for prices in proven:
         assert 0 <= certified_bound(problem, {"capacity": prices}) <= optimum + 1e-7 * (1 + optimum)
+
+
+def test_a_victim_gives_back_all_that_its_place_is_worth() -> None:
+    """At the price at which the server is worth just the waiting job, the bound is the cost of stopping its holder."""
+    builder = mast_opt.JobPlacementBuilder()
+    builder.add_region("west").add_cluster("c", region="west")
+    builder.add_server("s", "c", gpus=4, gpu_type="h100", cpu_cores=8, memory_gb=64)
+    builder.add_running("low", tier=1, preemptible=True, gpu_hours_at_risk=0)
+    builder.add_allocation("low", "s", gpus=4, cpu_cores=1, memory_gb=1)
+    builder.add_job("high", tier=0, tasks=1, gpus=4, cpu_cores=1, memory_gb=1)
+    problem = builder.build()
+    assert isinstance(problem, JobPlacement)
+    bound, prices = CapacityBound(problem), np.zeros(shape(problem))
+    prices[0, 0, GPU] = bound.rejected[0] / problem.held[0, GPU]
+    assert 0 < bound.stopped[0] < bound.rejected[0]
+    assert certified_bound(problem, {"capacity": prices}) == pytest.approx(bound.stopped[0])
 
 
 def test_the_prices_of_the_relaxation_prove_its_optimum() -> None:

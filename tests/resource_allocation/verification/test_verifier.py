@@ -14,6 +14,7 @@ from mast_opt.problems.resource_allocation import Plan, ResourceAllocation
 from mast_opt.problems.resource_allocation.policies import POLICIES
 from mast_opt.problems.resource_allocation.verification.price_bound import ARRAYS, certified_bound
 from mast_opt.problems.resource_allocation.verification.verifier import TOLERANCE, verify
+from tests.narrowing import some
 from tests.resource_allocation.reference import value_of
 from tests.resource_allocation.support import gavel, small, with_policy
 
@@ -148,3 +149,12 @@ def test_a_certificate_that_is_none_is_refused() -> None:
             for value in (np.nan, -1.0):
                 with pytest.raises(PlanError, match="certificate"):
                     certified_bound(problem, {**arrays, name: np.full(len(arrays[name]), value)})
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_prices_of_an_optimum_prove_its_value(policy: str) -> None:
+    family = "features" if policy == "hierarchical" else "standard"
+    problem = with_policy(mast_opt.generate("resource-allocation", family, seed=2, jobs=6), policy)
+    solution = mast_opt.solve(problem, "highs", threads=1)
+    bound = certified_bound(problem, some(solution.certificate).arrays())
+    assert bound == pytest.approx(some(solution.objective), rel=1e-4)

@@ -135,6 +135,14 @@ def test_a_broken_limit_is_named(
     assert found == ([] if name is None else [(name, amount, limit)])
 
 
+def test_the_least_shortage_of_today_may_not_grow(problem: ServerAssignment) -> None:
+    asked = problem.reservations.asked_mrru.copy()
+    asked[ADS] -= 999
+    problem = replace(problem, reservations=replace(problem.reservations, asked_mrru=asked))
+    (violation,) = verify(problem, changed(problem, (1, NOBODY), (4, NOBODY))).violations
+    assert (violation.name, violation.amount, violation.limit) == ("no_shorter[ads]", 1000, 1)
+
+
 def test_a_pool_that_is_too_small_today_may_not_be_smaller(problem: ServerAssignment) -> None:
     """A new server for feed at sb1 would be 1.5 more at risk there."""
     more = replace(

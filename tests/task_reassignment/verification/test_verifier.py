@@ -32,6 +32,15 @@ def test_the_cost_of_a_move(tmp_path: Path) -> None:
     assert verdict.metrics["moved_processes"] == 1
 
 
+def test_a_move_costs_what_its_direction_costs(tmp_path: Path) -> None:
+    problem = hand(tmp_path)
+    cost, group = problem.move_groups.move_cost.copy(), problem.machines.move_group
+    cost[group[2], group[1]], cost[group[1], group[2]] = 7, 2
+    problem = replace(problem, move_groups=replace(problem.move_groups, move_cost=cost))
+    assert group[1] != group[2]
+    assert verify(problem, plan(0, 1, 0, 1, 2)).terms["machine_move"] == 7
+
+
 def test_the_service_that_moves_most_counts(tmp_path: Path) -> None:
     """Both of s2 and one of s0 move: 2, not 3."""
     assert verify(hand(tmp_path), plan(0, 1, 0, 2, 1)).terms["service_move"] == 2

@@ -53,10 +53,6 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
     "setpriv": (shutil.which("setpriv") is not None, "setpriv of util-linux, with which CBC ends when we do"),
     "ray": (sys.version_info < (3, 15), "Ray, which has no package for Python 3.15 yet"),
     "skypilot": (find_spec("sky") is not None, "SkyPilot (pip install 'mast-opt[skypilot]')"),
-    "slurm": (
-        all(map(shutil.which, ("slurmctld", "slurmd", "sbatch"))) and POSIX and os.geteuid() == 0,
-        "root, and Slurm's daemons (Debian: apt install slurmctld slurmd slurm-client)",
-    ),
     "LibreOffice": (OFFICE is not None, "LibreOffice Calc (Debian: apt install libreoffice-calc)"),
     "PostgreSQL": (
         POSTGRESQL is not None and find_spec("psycopg") is not None,

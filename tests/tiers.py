@@ -38,7 +38,6 @@ PROGRAMS = {
     "ray",
     "setpriv",
     "skypilot",
-    "slurm",
 }
 """Those of ``NEEDS`` that are another process, or stand for a full disk."""
 CHILDREN = {"cbc", "processes", "ray"}

@@ -1,7 +1,8 @@
 """A cluster of real Slurm daemons on this machine, and twenty jobs: what is foretold, by mast-opt and by
 ``sbatch --test-only``, and what Slurm does when they are submitted.
 
-Run as root: ``python -m tests.hosts.slurm.real_slurm FOLDER`` prints the table of docs/how-to/slurm.md.
+Run as root: ``python -m tests.hosts.slurm.real_slurm FOLDER`` prints the table of docs/how-to/slurm.md, and ends with an
+error at the first job that does not start as foretold.
 """
 
 from __future__ import annotations
@@ -229,4 +230,7 @@ def _real(options: str, running: dict[int, int]) -> tuple[int, str, tuple[int, .
 if __name__ == "__main__":
     with cluster(Path(sys.argv[1])):
         for one in JOBS:
-            print(*compared(one).__dict__.values(), sep=" | ", flush=True)
+            row = compared(one)
+            print(*row.__dict__.values(), sep=" | ", flush=True)
+            said = row.ours if row.ours is None or row.ours[0] == 0 else (row.ours[0], "", row.ours[2])
+            assert said == row.real, f"foretold {said}, and Slurm did {row.real}"

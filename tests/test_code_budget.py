@@ -34,7 +34,7 @@ BUDGET = {
     "planner/solving": 2451,
     "problems/backends": 1852,
     "problems/data_placement": 14332,
-    "problems/job_placement": 12676,
+    "problems/job_placement": 12677,
     "problems/kind": 1951,
     "problems/mip": 1448,
     "problems/resource_allocation": 2670,

@@ -99,6 +99,7 @@ def movable_jobs(problem: JobPlacement) -> MovableJobs:
         tenant=np.concatenate([p.jobs.tenant, p.running.tenant[movable.running]]),
         credit_milli=np.concatenate([p.jobs.credit_milli, zero]),
         submitted_ms=np.concatenate([p.jobs.submitted_ms, zero]),
+        limit_ms=np.concatenate([p.jobs.limit_ms, zero]),
     )
     datasets = replace(
         p.datasets,

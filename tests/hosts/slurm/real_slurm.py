@@ -1,8 +1,8 @@
 """A cluster of real Slurm daemons on this machine, and twenty jobs: what is foretold, by mast-opt and by
 ``sbatch --test-only``, and what Slurm does when they are submitted.
 
-Run as root: ``python -m tests.hosts.slurm.real_slurm FOLDER`` prints the table of docs/how-to/slurm.md, and ends with an
-error at the first job that does not start as foretold.
+Run as root: ``python -m tests.hosts.slurm.real_slurm FOLDER`` prints the table of docs/how-to/slurm.md, and ends with
+an error at the first job that does not start as foretold.
 """
 
 from __future__ import annotations

@@ -110,14 +110,14 @@ def shares_in(books: FleetInventory, job: Job, offers: Sequence[BestBid]) -> tup
     names = [part.name for part in job.parts] or [""]
     return tuple(
         [
-            Share(books.server_at(at), tasks, _taken(device), name)
+            Share(books.server_at(at), tasks, _used_devices(device), name)
             for name, offer in zip(names, offers)
             for at, tasks, device in zip(*[column.tolist() for column in offer.placed[:3]])
         ]
     )
 
 
-def _taken(device: list[int]) -> dict[int, int]:
+def _used_devices(device: list[int]) -> dict[int, int]:
     """GPU → milli-GPUs, of those of which something is taken."""
     return dict(enumerate(device)) if all(device) else {d: mgpu for d, mgpu in enumerate(device) if mgpu}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import headline_at_size
-from benchmarks.headline_in_time import SIZES, read
+from benchmarks.headline_in_time import SIZES, SMALL, read
 from benchmarks.headline_variants import VARIANTS
 from benchmarks.urgent_demand import urgent_demand
 from mast_opt.live.loop import events as ev
@@ -51,7 +51,7 @@ def test_ratios_by_what_is_merged() -> None:
 def test_the_command_keeps_runs_and_prints_their_table(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny = {**headline_at_size.SMALL, "days": 2, "gpus": 120, "regions": 3, "datasets": 60}
+    tiny = {**SMALL, "days": 2, "gpus": 120, "regions": 3, "datasets": 60}
     assert set(tiny) == set(headline_at_size.FULL) == set(SIZES)
     monkeypatch.setattr(headline_at_size, "SMALL", tiny)
     file = tmp_path / "runs.jsonl"

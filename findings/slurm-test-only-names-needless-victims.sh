@@ -10,7 +10,7 @@
 # Submitted, the job preempts one and runs on n0 and n3.
 #
 # Output seen:
-#   foretold: nodes n[0-1], preempts 2 jobs
+#   predicted: nodes n[0-1], preempts 2 jobs
 #   submitted: nodes n[0,3], preempts 1 job
 #
 # Why a user cares: scripts and portals show "this would stop jobs A and B" and people decide not to submit, or to warn
@@ -81,8 +81,8 @@ for _ in $(seq 60); do [ "$(squeue --noheader --states=R | wc -l)" = 2 ] && brea
 urgent="--partition=urgent --nodes=2 --ntasks-per-node=3"
 said=$(sbatch --test-only $urgent --wrap true 2>&1)
 nodes=$(sed -nE 's/.* on nodes ([^ ]+) .*/\1/p' <<<"$said")
-foretold=$(sed -nE 's/.*Preempts: (.*)/\1/p' <<<"$said" | tr ',' '\n' | grep -c .)
-echo "foretold: nodes $nodes, preempts $foretold jobs"
+predicted=$(sed -nE 's/.*Preempts: (.*)/\1/p' <<<"$said" | tr ',' '\n' | grep -c .)
+echo "predicted: nodes $nodes, preempts $predicted jobs"
 job=$(submit $urgent)
 for _ in $(seq 60); do [ "$(squeue --noheader --job="$job" --format=%T)" = RUNNING ] && break; sleep 1; done
 really=$(squeue --noheader --job="$job" --format=%N)
@@ -91,5 +91,5 @@ for one in $first $second; do
     [ "$(squeue --noheader --job="$one" --format=%T)" = RUNNING ] || stopped=$((stopped + 1))
 done
 echo "submitted: nodes $really, preempts $stopped job"
-[ "$nodes $foretold" = "n[0-1] 2" ]
+[ "$nodes $predicted" = "n[0-1] 2" ]
 [ "$really $stopped" = "n[0,3] 1" ]

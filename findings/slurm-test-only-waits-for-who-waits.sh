@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Slurm: sbatch --test-only foretells a start 20 minutes from now for a job that starts at once when it is submitted.
+# Slurm: sbatch --test-only predicts a start 20 minutes from now for a job that starts at once when it is submitted.
 #
 # Versions: Slurm 22.05.8 (Debian bookworm, packages slurmctld, slurmd, slurm-client), backfill scheduler.
 #
@@ -9,7 +9,7 @@
 # now, although the one that waits cannot begin before an hour has passed. The same job, submitted, runs at once.
 #
 # Output seen:
-#   foretold: starts on n1 in 20 minutes
+#   predicted: starts on n1 in 20 minutes
 #   submitted: RUNNING on n1, start after 0 minutes
 #
 # Why a user cares: scripts (and portals) that choose the partition or cluster with the earliest --test-only start send
@@ -78,7 +78,7 @@ said=$(sbatch --test-only --nodes=1 --mem=100 --time=10 --wrap true 2>&1)
 at=$(sed -E 's/.* start at ([^ ]+) .*/\1/' <<<"$said")
 node=$(sed -E 's/.* on nodes ([^ ]+) .*/\1/' <<<"$said")
 in=$((($(date --date="$at" +%s) - $(date +%s) + 30) / 60))
-echo "foretold: starts on $node in $in minutes"
+echo "predicted: starts on $node in $in minutes"
 job=$(submit --nodes=1 --time=10)
 for _ in $(seq 60); do [ "$(squeue --noheader --job="$job" --format=%T)" = RUNNING ] && break; sleep 1; done
 really=$(squeue --noheader --job="$job" --format="%T on %N")

@@ -21,9 +21,9 @@ ROUNDING = 1e-9
 """Shares up to this come from rounding and are written as 0."""
 
 NOTICED = 0.1
-"""GPUs, TB or USD below which there is nothing to speak of: shares in thousandths leave such remainders."""
+"""Least amount of GPUs, TB or USD that is shown: shares in thousandths leave smaller remainders."""
 SEEN_GAP = 1e-4
-"""Relative gap below which that in units of the objective is not shown, and the least amount that is told of it."""
+"""Least relative gap, and least gap in units of the objective, for which the latter is shown."""
 
 
 def counted(number: float, noun: str, plural: str = "") -> str:
@@ -95,7 +95,7 @@ def plain(value: float | None) -> str:
 
 
 def noticed(value: float, what: str) -> float:
-    """A figure as people are told of it: 0 for an amount of GPUs, TB or USD below ``NOTICED``.
+    """A figure as it is shown to people: 0 for an amount of GPUs, TB or USD below ``NOTICED``.
 
     Args:
         what: the figure's name or unit, such as ``overload_gpus`` or ``USD a month``.

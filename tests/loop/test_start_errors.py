@@ -1,4 +1,4 @@
-"""Errors of foretold starts: the first word on each job counts, and those that are cancelled do not."""
+"""Errors of predicted starts: the first word on each job counts, and those that are cancelled do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts of waiting jobs over HTTP: promised, foretold by a child process, sooner, and how far they were off."""
+"""Starts of waiting jobs over HTTP: promised, predicted by a child process, sooner, and how far they were off."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_what_would_make_it_sooner() -> None:
 
 
 @pytest.mark.second_tier
-def test_a_child_that_fails_foretells_nothing(tmp_path: Path) -> None:
+def test_a_child_that_fails_predicts_nothing(tmp_path: Path) -> None:
     def begin(now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-c", "import sys; print('[', end=''); sys.exit(1)"], stdout=out)
 
@@ -117,7 +117,7 @@ def test_a_child_that_fails_foretells_nothing(tmp_path: Path) -> None:
         "promised_by_ms": None,
         "usually_by_ms": None,
         "expected_ms": None,
-        "foretold_at_ms": None,
+        "predicted_at_ms": None,
     }
     starts.keep(61.0, 7, state)
     starts.close()

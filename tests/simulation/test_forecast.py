@@ -1,4 +1,4 @@
-"""Starts of waiting jobs: foretold by limits and by past runs, and compared with what came true."""
+"""Starts of waiting jobs: predicted by limits and by past runs, and compared with what came true."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.simulation.driver import simulate
-from mast_opt.live.simulation.forecast import PastRuns, foretold
+from mast_opt.live.simulation.forecast import PastRuns, predicted
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -40,11 +40,11 @@ def test_the_queue_is_played_forward() -> None:
     gang, last = replace(JOB, tasks=2), replace(JOB, limit_ms=90)
     state, past = stopped_at(20, (0, JOB), (10, replace(JOB, limit_ms=None)), (20, gang), (20, last))
     before = state.digest()
-    found = foretold(state, Mast, past)
+    found = predicted(state, Mast, past)
     assert state.digest() == before
     assert {name: one.by_ms for name, one in found.items()} == {"j2": None, "j3": 100}
     state, past = stopped_at(20, (0, JOB), (10, JOB), (20, gang), (20, last))
-    assert {name: one.by_ms for name, one in foretold(state, Mast, past).items()} == {"j2": 110, "j3": 210}
+    assert {name: one.by_ms for name, one in predicted(state, Mast, past).items()} == {"j2": 110, "j3": 210}
 
 
 def test_expected_times_go_by_past_runs() -> None:
@@ -66,16 +66,16 @@ def test_expected_times_go_by_past_runs() -> None:
 def test_jobs_without_limits_are_expected_by_past_runs() -> None:
     free = replace(JOB, limit_ms=None)
     state, past = stopped_at(510, *[(0, free)] * 22)
-    found = foretold(state, Mast, past)
+    found = predicted(state, Mast, past)
     assert {(one.by_ms, one.expected_ms) for one in found.values()} == {(None, 550)} or not found
     state, past = stopped_at(260, *[(0, free)] * 20)
-    found = foretold(state, Mast, past)
+    found = predicted(state, Mast, past)
     assert [found[f"j{at}"].expected_ms for at in (12, 13, 14)] == [300, 300, 350]
     assert {one.by_ms for one in found.values()} == {None}
 
 
 @pytest.mark.parametrize(("share", "started"), [(1, 1.0), (4, 1.0)])
-def test_a_run_compares_what_it_foretold(share: int, started: float) -> None:
+def test_a_run_compares_what_it_predicted(share: int, started: float) -> None:
     rows = [{"mgpu": 4000, "duration_ms": 100, "limit_ms": 100 * share, "submitted_ms": 10 * at} for at in range(60)]
     found = run_trace(trace_of(*rows), "mast", {"estimates": "30"}).starts
     assert found.keys() == {"promised", "usually_by", "expected"}

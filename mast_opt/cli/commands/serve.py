@@ -183,7 +183,7 @@ def _serve(
     lease_s: float,
     mast: MastParams,
     saves: Callable[[int], subprocess.Popen[bytes]],
-    foretells: Begin,
+    predicts: Begin,
 ) -> None:
     """Run the service of ``mast-opt serve`` until it is asked to stop."""
     import uvicorn
@@ -208,7 +208,7 @@ def _serve(
         return opening_of(store, begins)
 
     opened()  # an empty log needs a fleet
-    live = Live(store, lambda: opened()(), lambda: Mast(mast), host_of, params, saves=saves, foretells=foretells)
+    live = Live(store, lambda: opened()(), lambda: Mast(mast), host_of, params, saves=saves, predicts=predicts)
     solves, streams = Solves(live, store, plans), Streams()
     listener = listening(where)
     server = uvicorn.Server(web(live, store, solves, streams))
@@ -255,7 +255,7 @@ def _snapshot(state: str, keep_ms: int, epoch: int) -> subprocess.Popen[bytes]:
 
 
 def _forecast(state: str, mast: MastParams, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
-    """A process that foretells starts of waiting jobs."""
+    """A process that predicts starts of waiting jobs."""
     from mast_opt.live.service.forecast_child import begin
 
     return begin(state, mast, now_ms, out)

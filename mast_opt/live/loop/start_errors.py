@@ -1,4 +1,4 @@
-"""Errors of what was said about the starts of jobs: promises, and times that were foretold."""
+"""Errors of what was said about the starts of jobs: promises, and times that were predicted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StartErrors:
         self._said: dict[str, dict[str, tuple[int, int]]] = {}
         """Job → kind → (when it was said, the time that was said)."""
         self._found: dict[str, deque[tuple[int, int]]] = {kind: deque(maxlen=KEPT) for kind in KINDS}
-        """Kind → (wait that was foretold, wait that it was), ms."""
+        """Kind → (wait that was predicted, wait that it was), ms."""
 
     def say(self, kind: str, job: str, now_ms: int, start_ms: int | None) -> None:
         """Note that a waiting job was said to start then; None says nothing."""
@@ -36,7 +36,7 @@ class StartErrors:
                     self._found[kind].append((start_ms - said_ms, at_ms - said_ms))
 
     def figures(self) -> dict[str, dict[str, float]]:
-        """Figures of each kind that has any: jobs, shares of them that started by then and whose wait was foretold
+        """Figures of each kind that has any: jobs, shares of them that started by then and whose wait was predicted
         within a factor of 2 (a minute apart at least), and percentiles of the hours by which it was too long."""
         found: dict[str, dict[str, float]] = {}
         for kind, pairs in self._found.items():

@@ -35,10 +35,10 @@ from mast_opt.problems.job_placement.units import WHOLE
 STARTS = {
     "jobs": "Last jobs that started and of which a start had been said",
     "started_by_then": "Share of them that started by then",
-    "within_factor_2": "Share of them whose wait had been foretold within a factor of 2",
-    "too_long_h_p10": "Hours by which the wait had been foretold too long, P10",
-    "too_long_h_p50": "Hours by which the wait had been foretold too long, median",
-    "too_long_h_p90": "Hours by which the wait had been foretold too long, P90",
+    "within_factor_2": "Share of them whose wait had been predicted within a factor of 2",
+    "too_long_h_p10": "Hours by which the wait had been predicted too long, P10",
+    "too_long_h_p50": "Hours by which the wait had been predicted too long, median",
+    "too_long_h_p90": "Hours by which the wait had been predicted too long, P90",
 }
 QUOTAS = {
     "gpus": ("mast_opt_quota_gpus", "GPUs of a quota"),
@@ -131,7 +131,7 @@ def _quotas(quotas: Iterable[Mapping[str, Any]]) -> Iterator[GaugeMetricFamily]:
 
 
 def _starts(errors: Mapping[str, Mapping[str, float]]) -> Iterator[GaugeMetricFamily]:
-    """Gauges of how far starts were from what was promised and foretold, by the last jobs of each kind."""
+    """Gauges of how far starts were from what was promised and predicted, by the last jobs of each kind."""
     for name, words in STARTS.items():
         one = GaugeMetricFamily(f"mast_opt_starts_{name}", words, labels=["said"])
         for kind, figures in errors.items():

@@ -1,4 +1,4 @@
-"""Starts of waiting jobs, foretold by a process of its own, so that nobody who asks the service waits for it.
+"""Starts of waiting jobs, predicted by a process of its own, so that nobody who asks the service waits for it.
 
     MAST_OPT_STATE=FOLDER python -m mast_opt.live.service.forecast_child NOW_MS PARAMS
 
@@ -19,7 +19,7 @@ from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.service.snapshot_child import NICENESS, STATE, opened
-from mast_opt.live.simulation.forecast import PastRuns, foretold
+from mast_opt.live.simulation.forecast import PastRuns, predicted
 from mast_opt.live.store.recovery import recovered
 
 PAST = 200_000
@@ -27,13 +27,13 @@ PAST = 200_000
 
 
 def begin(state: str, params: MastParams, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Begin the process that foretells starts, for the log in a folder or at a URL."""
+    """Begin the process that predicts starts, for the log in a folder or at a URL."""
     command = [sys.executable, "-m", "mast_opt.live.service.forecast_child", str(now_ms), json.dumps(asdict(params))]
     return subprocess.Popen(command, env={**os.environ, STATE: state}, stdout=out, start_new_session=True)
 
 
 def main() -> None:
-    """Run the process that foretells starts from the service's store."""
+    """Run the process that predicts starts from the service's store."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     store = opened(os.environ[STATE])
@@ -45,7 +45,7 @@ def main() -> None:
         store.close()
     state.now_ms = max(state.now_ms, int(sys.argv[1]))
     params = MastParams(**json.loads(sys.argv[2]))
-    found = foretold(state, lambda: Mast(params), past)
+    found = predicted(state, lambda: Mast(params), past)
     json.dump([(name, one.by_ms, one.expected_ms) for name, one in found.items()], sys.stdout)
 
 

@@ -103,7 +103,7 @@ class Live:
         clock: ms since 1970; it may go back, the loop does not.
         ticks: seconds that never go back.
         saves: begins a process that writes a snapshot, given the epoch; without it the loop writes it itself.
-        foretells: begins a process that foretells starts of waiting jobs; without it none are.
+        predicts: begins a process that predicts starts of waiting jobs; without it none are.
     """
 
     def __init__(
@@ -116,14 +116,14 @@ class Live:
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         ticks: Callable[[], float] = time.monotonic,
         saves: Callable[[int], subprocess.Popen[bytes]] | None = None,
-        foretells: Begin | None = None,
+        predicts: Begin | None = None,
     ) -> None:
         self._store, self._opening, self._policy = store, opening, policy
         self._params = params or LiveParams()
         self.promote_ms = self._params.promote_ms
         self._clock, self._ticks, self._saves = clock, ticks, saves
         self._saving: subprocess.Popen[bytes] | None = None
-        self.starts = StartTimes(foretells)
+        self.starts = StartTimes(predicts)
         self._anchor = clock(), ticks()
         """Time of the clock when it was last ahead, and ticks then."""
         self.host = host_of(lambda job: self._engine.state.jobs[job].spec)

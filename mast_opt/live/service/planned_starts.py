@@ -1,5 +1,5 @@
 """Starts of the jobs that a plan of job placement leaves waiting, as the service would tell them: what ``mast``
-promises, what is foretold, and what would make them sooner.
+promises, what is predicted, and what would make them sooner.
 
 The plan has been carried out at time 0, and nobody else comes.
 """
@@ -19,7 +19,7 @@ from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.service.start_times import fits_by_ms, sooner
-from mast_opt.live.simulation.forecast import PastRuns, foretold
+from mast_opt.live.simulation.forecast import PastRuns, predicted
 from mast_opt.live.simulation.traces.trace import JobTrace
 from mast_opt.problems.job_placement.analysis.reservations import Works
 from mast_opt.problems.job_placement.fit_times import FOREVER
@@ -44,7 +44,7 @@ def planned_starts(
     state, params = state_after(problem, plan), MastParams(reclaim=problem.reclaim.value)
     if not any(state.jobs[name].waits for name in names if name in state.jobs):
         return {}
-    found = foretold(state, lambda: Mast(params), _past(history))
+    found = predicted(state, lambda: Mast(params), _past(history))
     found = {name: found[name] for name in names if name in found}
     starts = {name: _start(state, name) for name in found}
     engine = Engine(state, Mast(params))

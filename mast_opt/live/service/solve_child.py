@@ -40,12 +40,12 @@ def run(folder: Path, cancel: threading.Event) -> dict[str, Any]:
 
         try:
             problem = read(folder / INSTANCE)
-            told = {**settings, "on_event": on_event, "cancel": cancel}
+            asked = {**settings, "on_event": on_event, "cancel": cancel}
             if earlier:
                 way = kind_of(problem).solvers.continuation(settings["solver"])
-                solution = resolve(problem, earlier, again=None if way is None else way.rounds, **told)
+                solution = resolve(problem, earlier, again=None if way is None else way.rounds, **asked)
             else:
-                solution = solve(problem, **told)
+                solution = solve(problem, **asked)
             if solution.plan is not None:
                 write_plan_folder(problem, solution, folder / PLAN)
             found = {"status": solution.status.value, "objective": solution.objective, "bound": solution.bound}

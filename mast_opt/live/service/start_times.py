@@ -1,4 +1,4 @@
-"""Times when waiting jobs of the service start: what is promised, what a child process foretells, what would make it
+"""Times when waiting jobs of the service start: what is promised, what a child process predicts, what would make it
 sooner; and how far such words were from what came true."""
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 EVERY_S = 60.0
-"""Seconds between two times that starts are foretold."""
+"""Seconds between two times that starts are predicted."""
 MOST_SERVERS = 2000
 """Servers in service up to which changes are looked at that make a job fit sooner, but not at once."""
 Begin = Callable[[int, IO[bytes]], subprocess.Popen[bytes]]
-"""Begins a process that foretells starts, given the time, and writes them to a file."""
+"""Begins a process that predicts starts, given the time, and writes them to a file."""
 
 
 class StartTimes:
     """Times that are said of starts.
 
     Args:
-        begin: as it says; without it nothing is foretold.
+        begin: as it says; without it nothing is predicted.
     """
 
     def __init__(self, begin: Begin | None) -> None:
@@ -40,7 +40,7 @@ class StartTimes:
         self._asking: tuple[subprocess.Popen[bytes], IO[bytes], int] | None = None
         self._known: dict[str, tuple[int | None, int | None]] = {}
         self._at_ms: int | None = None
-        """Time of the state that starts were foretold from."""
+        """Time of the state that starts were predicted from."""
         self.errors = StartErrors()
 
     def take(self, events: Iterable[ev.Stored]) -> None:
@@ -49,7 +49,7 @@ class StartTimes:
             self.errors.take(stored.at_ms, stored.event)
 
     def keep(self, now_s: float, now_ms: int, state: State) -> None:
-        """Take what the child process has foretold, and begin another one when it is time and any job waits."""
+        """Take what the child process has predicted, and begin another one when it is time and any job waits."""
         if self._asking is not None:
             process, out, asked_ms = self._asking
             if process.poll() is None:
@@ -85,7 +85,7 @@ class StartTimes:
             "promised_by_ms": promise,
             "usually_by_ms": by_ms,
             "expected_ms": expected_ms,
-            "foretold_at_ms": None if by_ms is None and expected_ms is None else self._at_ms,
+            "predicted_at_ms": None if by_ms is None and expected_ms is None else self._at_ms,
         }
 
 

@@ -1,4 +1,4 @@
-"""Starts of waiting jobs, foretold: the queue is played forward from the present state, and nobody else comes.
+"""Starts of waiting jobs, predicted: the queue is played forward from the present state, and nobody else comes.
 
 Where every job ends at its limit, a job usually starts by the time that is found. Where jobs use as much of their
 limits as they did before, the time is nearer, and too early or too late.
@@ -31,7 +31,7 @@ Length = Callable[[ev.JobSpec, int], int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Predicted:
     """Times when a waiting job starts, None where they are not known."""
 
     by_ms: int | None
@@ -84,12 +84,12 @@ def _keys(spec: ev.JobSpec) -> tuple[tuple[str, str, bool], ...]:
     return *named, ("tenant", spec.tenant, limited), ("", "", limited)
 
 
-def foretold(state: State, policy: Callable[[], Policy], past: PastRuns) -> dict[str, Foretold]:
+def predicted(state: State, policy: Callable[[], Policy], past: PastRuns) -> dict[str, Predicted]:
     """Times when the waiting jobs of a state start under a policy; the state stays as it is."""
     kept = state_bytes(state)
     by = _starts(state_from(kept), policy(), lambda spec, run_ms: spec.limit_ms)
     expected = _starts(state_from(kept), policy(), past.length_ms)
-    return {name: Foretold(by.get(name), expected.get(name)) for name, one in state.jobs.items() if one.waits}
+    return {name: Predicted(by.get(name), expected.get(name)) for name, one in state.jobs.items() if one.waits}
 
 
 def _starts(state: State, policy: Policy, length: Length) -> Mapping[str, int]:
@@ -152,7 +152,7 @@ class Sampling:
                     self._count += 1
                     chosen += [stored.event.job] if self._count % self._each == 0 else []
         if any(name in state.jobs and state.jobs[name].waits for name in chosen):
-            found = foretold(state, self._policy, self._past)
+            found = predicted(state, self._policy, self._past)
             for name in chosen:
                 if name in found:
                     self._errors.say(USUALLY_BY, name, state.now_ms, found[name].by_ms)

@@ -54,7 +54,7 @@ TICK = "tick_s"
 """Parameter of every policy of the engine: the least time between two decisions, s; 0 to decide at every change."""
 
 ESTIMATES = "estimates"
-"""Parameter of every policy of the engine: how many of the jobs that wait have their start foretold; 0 for none."""
+"""Parameter of every policy of the engine: how many of the jobs that wait have their start predicted; 0 for none."""
 
 
 def policy_names() -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class SimulatedRun:
     impossible: Mapping[str, str] = field(default_factory=dict)
     """Job that no region can ever hold → why."""
     starts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Errors of promises and of foretold starts, as ``StartErrors.figures`` has them."""
+    """Errors of promises and of predicted starts, as ``StartErrors.figures`` has them."""
 
 
 def run_trace(

@@ -80,7 +80,7 @@ def _wishes(snapshot: Snapshot) -> Iterator[PlannedWork]:
 
 
 def _digest(key: tuple[object, ...]) -> str:
-    """Digest that tells work from other work, the same day after day: plans that go on match work by label."""
+    """Digest that identifies work and stays the same from day to day: plans that go on match work by label."""
     return blake2b(repr(key).encode(), digest_size=6).hexdigest()
 
 

@@ -1,8 +1,8 @@
-"""A cluster of real Slurm daemons on this machine, and twenty jobs: what is foretold, by mast-opt and by
+"""A cluster of real Slurm daemons on this machine, and twenty jobs: what is predicted, by mast-opt and by
 ``sbatch --test-only``, and what Slurm does when they are submitted.
 
 Run as root: ``python -m tests.hosts.slurm.real_slurm FOLDER`` prints the table of docs/how-to/slurm.md, and ends with
-an error at the first job that does not start as foretold.
+an error at the first job that does not start as predicted.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ JOBS = (
 
 @dataclass(frozen=True)
 class Row:
-    """A job: what was foretold and what happened. A start is in minutes from its submission."""
+    """A job: what was predicted and what happened. A start is in minutes from its submission."""
 
     options: str
     ours: tuple[int, str, tuple[int, ...]] | None
@@ -233,4 +233,4 @@ if __name__ == "__main__":
             row = compared(one)
             print(*row.__dict__.values(), sep=" | ", flush=True)
             said = row.ours if row.ours is None or row.ours[0] == 0 else (row.ours[0], "", row.ours[2])
-            assert said == row.real, f"foretold {said}, and Slurm did {row.real}"
+            assert said == row.real, f"predicted {said}, and Slurm did {row.real}"

@@ -96,7 +96,7 @@ def _source_of_bound(report: Report) -> str:
 
 
 def _metrics(report: Report) -> list[dict[str, Any]]:
-    """Each metric of the reported plan after and before, and whether either is to be told of, since it is not 0."""
+    """Each metric of the reported plan after and before, and whether either is shown, since it is not 0."""
     before = {} if report.before is None else report.before.metrics
     rows = [
         {
@@ -108,7 +108,7 @@ def _metrics(report: Report) -> list[dict[str, Any]]:
         }
         for name, value in report.verdict.metrics.items()
     ]
-    return [{**row, "told": row["text"] != "0" or row["before"] not in (None, "0")} for row in rows]
+    return [{**row, "shown": row["text"] != "0" or row["before"] not in (None, "0")} for row in rows]
 
 
 def in_words(name: str) -> str:

@@ -47,13 +47,13 @@ def _figures(console: Console, title: str, changes: Mapping[str, Change], *, par
     """Print a row for each figure of a difference; where only a part of today is known, the difference says nothing and
     is left out.
     """
-    told = {
+    shown = {
         name: Change(*(value and noticed(value, name) for value in (change.before, change.after)))
         for name, change in changes.items()
     }
     rows = [
         (name, plain(change.before), plain(change.after), UNKNOWN if partial else signed(change.by))
-        for name, change in told.items()
+        for name, change in shown.items()
         if change.before or change.after
     ]
     show_table(console, title, ("", "known part before" if partial else "before", "after", "change"), rows)

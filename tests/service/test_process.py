@@ -1,19 +1,17 @@
-"""``mast-opt serve`` as a process: killed; and its page in a real browser."""
+"""``mast-opt serve`` as a process: killed, paused, waiting, compiling."""
 
 from __future__ import annotations
 
 import json
-import re
 import signal
 import socket
-import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
 
-from tests.platforms import BROWSER, needs
+from tests.platforms import needs
 from tests.service.kills import run
 from tests.service.outages import pauses, restarts, status_of, until
 from tests.service.processes import Service
@@ -31,41 +29,6 @@ pytestmark = pytest.mark.second_tier
 @needs("signals")
 def test_a_service_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert "none lost, none twice" in run(3, 1, tmp_path / "state")
-
-
-@needs("signals")
-@needs("browser")
-@pytest.mark.parametrize("width", [1200, 390])
-def test_the_page_in_a_browser(tmp_path: Path, width: int) -> None:
-    service = Service(tmp_path / "state")
-    try:
-        jobs = [{"job": f"train-{number}", "gpus": 8, "duration_s": 900, "tier": 0} for number in range(32)]
-        jobs += [{"job": f"tier-{number % 3}-{number}", "gpus": 8, "tier": number % 3} for number in range(2000)]
-        body = json.dumps([*jobs, {"job": "too-large", "tasks": 1000, "gpus": 8}]).encode()
-        headers = {"Content-Type": "application/json"}
-        with urllib.request.urlopen(urllib.request.Request(service.url + "v1/jobs", body, headers)) as answer:
-            assert answer.status == 201
-        assert BROWSER is not None
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000"]
-        command = [
-            BROWSER,
-            *flags,
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--virtual-time-budget=3000",
-            "--enable-logging=stderr",
-        ]
-        seen = subprocess.run([*command, "--dump-dom", service.url], capture_output=True, text=True, check=True)
-    finally:
-        service.end(signal.SIGKILL)
-    shown = seen.stdout
-    assert "CONSOLE" not in seen.stderr
-    assert "train-1" in shown
-    assert ">2,001</b> jobs wait" in shown
-    assert shown.count('class="cell ') > 10
-    queue = shown.partition('<tbody id="waiting">')[2].partition("</tbody>")[0]
-    rows = [re.findall(r">([^<>]+)</td>", row)[:2] for row in queue.split("<tr>")[1:]]
-    assert rows == [[str(at + 1), f"tier-0-{3 * at}"] for at in range(50)]
-    assert 'id="problem" class="bad" role="status"></p>' in shown
 
 
 @needs("signals")

@@ -72,6 +72,7 @@ def fleet_object(state: State, tenant: str | None = None) -> dict[str, Any]:
             "server": server.name,
             "region": server.region,
             "cluster": server.cluster,
+            "rack": server.rack,
             "gpu_type": server.gpu_type,
             "gpus": server.gpus,
             "used": used.get(server.name, 0) / WHOLE,

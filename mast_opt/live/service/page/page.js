@@ -31,8 +31,7 @@ function span(since, now) {
   return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
 }
 
-async function change(question, path, method, body) {
-  if (!window.confirm(question)) return;
+async function change(path, method, body) {
   try {
     await ask(path, method, body);
   } catch (error) {
@@ -64,20 +63,44 @@ function showRows(id, list, cellsOf) {
   }));
 }
 
-const drain = (of, name, state) => change(
-  state === "closed" ? `Close ${of} ${name}? It takes no job more; what runs there goes on.` : `Open ${of} ${name}?`,
-  "/v1/drains", "POST", { of, name, state, why: "page" },
-);
+function drain(of, name, closes) {
+  const asked = { of, name, state: closes ? "closed" : "open", why: "page" };
+  if (closes) {
+    const minutes = window.prompt(`Close ${of} ${name}? It takes no job more. Minutes after which what still runs there is stopped; empty to let it end:`, "");
+    if (minutes === null) return;
+    if (minutes.trim()) asked.stop_after_s = 60 * Number(minutes);
+    if (asked.stop_after_s !== undefined && !(asked.stop_after_s >= 0)) {
+      window.alert(`${minutes} is no number of minutes.`);
+      return;
+    }
+  } else if (!window.confirm(`Open ${of} ${name}?`)) return;
+  change("/v1/drains", "POST", asked);
+}
 
 function serverCell(server) {
-  const other = server.state === "closed" ? "open" : "closed";
-  const cell = button(undefined, `cell ${server.state}`, () => drain("server", server.server, other));
+  const closes = server.state !== "closed";
+  const cell = button(undefined, `cell ${server.state}`, () => drain("server", server.server, closes));
   if (server.state !== "down" && server.used) {
     cell.style.background = `rgba(var(--used), ${0.25 + (0.75 * server.used) / Math.max(1, server.gpus)})`;
   }
   cell.title = `${server.server}: ${server.used} of ${server.gpus} ${server.gpu_type}, ${server.state}`;
   cell.setAttribute("aria-label", cell.title);
   return cell;
+}
+
+function group(servers, keyOf) {
+  const found = new Map();
+  for (const server of servers) {
+    const key = keyOf(server);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(server);
+  }
+  return [...found];
+}
+
+function drainButton(of, name, words, list) {
+  const closes = list.every((server) => server.state !== "closed");
+  return button(words, "name", () => drain(of, name, closes));
 }
 
 let shownFleet = "";
@@ -89,22 +112,19 @@ function showFleet(servers) {
   const now = JSON.stringify(servers);
   if (now === shownFleet) return;
   shownFleet = now;
-  const clusters = new Map();
-  for (const server of servers) {
-    const key = server.region === server.cluster ? server.region : `${server.region}: ${server.cluster}`;
-    if (!clusters.has(key)) clusters.set(key, []);
-    clusters.get(key).push(server);
-  }
-  byId("fleet").replaceChildren(...[...clusters].map(([name, list]) => {
+  const clusterOf = (server) => server.region === server.cluster ? server.region : `${server.region}: ${server.cluster}`;
+  byId("fleet").replaceChildren(...group(servers, clusterOf).map(([words, list]) => {
     const there = list.filter((server) => server.state !== "down");
-    const other = there.some((server) => server.state === "closed") ? "open" : "closed";
     const box = element("div", undefined, "region");
     const cells = element("div", undefined, "cells");
-    cells.append(...list.map(serverCell));
-    const head = button(name, "name", () => drain("cluster", list[0].cluster, other));
-    const words = element("div");
-    words.append(head, `: ${sum(there, "used")} of ${sum(there, "gpus")} GPUs`);
-    box.append(words, cells);
+    const racks = group(list, (server) => server.rack);
+    for (const [rack, some] of racks) {
+      if (racks.length > 1) cells.append(drainButton("rack", rack, rack, some));
+      cells.append(...some.map(serverCell));
+    }
+    const head = element("div");
+    head.append(drainButton("cluster", list[0].cluster, words, list), `: ${sum(there, "used")} of ${sum(there, "gpus")} GPUs`);
+    box.append(head, cells);
     return box;
   }));
 }
@@ -129,7 +149,7 @@ function showUse(use) {
 
 const WORDS = {
   Submitted: (e) => `${e.job} is submitted, tier ${e.spec.tier ?? 0}`,
-  Placed: (e) => `${e.job} gets ${e.shares.length} server(s) in ${e.region}`
+  Placed: (e) => `${e.job} gets ${e.shares.length === 1 ? "a server" : `${e.shares.length} servers`} in ${e.region}`
     + (e.victims ? `; ${e.victims.join(", ")} stop for it` : ""),
   Refused: (e) => `${e.job} waits: ${e.reason}`,
   StopAsked: (e) => `${e.job} is asked to stop: ${e.why}`,
@@ -169,8 +189,9 @@ const starts = (job, now) => [
   ["promised within", job.promised_by_ms], ["usually within", job.usually_by_ms], ["expected in", job.expected_ms],
 ].filter(([, at]) => at !== null).map(([words, at]) => `${words} ${span(now, at)}`).join("; ");
 
-const cancel = (job) => button("cancel", "", () =>
-  change(`Cancel job ${job.job}?`, `/v1/jobs/${job.job}`, "DELETE"));
+const cancel = (job) => button("cancel", "", () => {
+  if (window.confirm(`Cancel job ${job.job}?`)) change(`/v1/jobs/${job.job}`, "DELETE");
+});
 
 const listed = (state) => `/v1/jobs?limit=${SHOWN}&state=${state}&order=${state === "waiting" ? "place" : "submission"}&search=${encodeURIComponent(byId("text").value)}`
   + (byId("tenant").value ? `&tenant=${encodeURIComponent(byId("tenant").value)}` : "");

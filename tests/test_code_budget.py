@@ -13,7 +13,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "mast_opt"
 DISTRICTS = ("problems", "planner", "live")
 BUDGET = {
-    "cli": 4313,
+    "cli": 4343,
     "core": 2194,
     "live/hosts": 3268,
     "live/importers": 500,
@@ -24,13 +24,13 @@ BUDGET = {
     "live/simulation": 4341,
     "live/slow_paths": 463,
     "live/store": 1089,
-    "planner/analysis": 2828,
+    "planner/analysis": 2857,
     "planner/bench": 1901,
     "planner/builders": 477,
     "planner/importers": 2069,
     "planner/io": 3533,
     "planner/proof": 1140,
-    "planner/report": 2415,
+    "planner/report": 2424,
     "planner/solving": 2451,
     "problems/backends": 1852,
     "problems/data_placement": 14332,

@@ -16,9 +16,12 @@ TableOut = Annotated[
 ]
 
 
-def check_table_output(out: Path | None, force: bool) -> None:
-    """Raises UsageError or InputError where the answer could not be written there."""
-    check_force(force, out)
+def check_table_output(out: Path | None, force: bool, *others: Path | None) -> None:
+    """Raises UsageError or InputError where the answer could not be written there.
+
+    ``others`` are further outputs of the command that ``force`` may be about.
+    """
+    check_force(force, next((one for one in (out, *others) if one is not None), None))
     if out is not None:
         from mast_opt.planner.report.table_files import check_table_file
 

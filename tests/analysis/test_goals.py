@@ -129,6 +129,23 @@ def test_goals_share_the_best_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     assert balanced.verdict is not None
     assert balanced.plan is not None
     assert balanced.objective == balanced.verdict.objective == mast_opt.verify(problem, balanced.plan).objective
+    assert answer.borrowed == {"balanced": "least-change", "cheapest": "least-change", "safest": "least-change"}
+    proven = {name: replace(one, status=Status.OPTIMAL) for name, one in answer.solutions.items()}
+    assert not replace(answer, solutions=proven).borrowed
+
+
+def test_the_safest_plan_begins_with_more_copies_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[tuple[bool, bool]] = []
+
+    def watched(instance: DataPlacement, solver: str, *, start: Any = None, freeze: Any = None, **rest: Any) -> Any:
+        """Solves, and notes whether the start keeps every limit, and whether work is frozen."""
+        begun.append((start is not None and mast_opt.verify(instance, start).ok, freeze is not None))
+        return mast_opt.solve(instance, solver, start=start, freeze=freeze, **rest)
+
+    monkeypatch.setattr(goals, "solve", watched)
+    answer = mast_opt.solve_goals(all_at_home(), solver="highs", threads=1)
+    assert list(answer.solutions) == ["least-change", "balanced", "safest"]
+    assert begun == [(False, False), (True, False), (False, True), (True, False)]
 
 
 def test_a_plan_of_a_goal_is_verified_by_its_own_weights(tmp_path: Path) -> None:

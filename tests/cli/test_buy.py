@@ -24,6 +24,10 @@ def test_purchases_are_shown_and_written(growth: Path, tmp_path: Path, call: Cal
     assert "USD; proven: none is cheaper than" in ended.out
     assert "worst ratio 0.4, target 0.4" in ended.out
     assert call("verify", made, plan).code == 0
+    again = ("buy", growth, "--target", "0.45", "--instance-out", made, "--plan-out", plan)
+    assert call(*again).code == 2
+    assert call(*again, "--force").code == 0
+    assert call("verify", made, plan).code == 0
     record = call("buy", growth, "--target", "0.4", "--json").record
     assert record["status"] == "OPTIMAL"
     assert record["usd"] == sum(row["usd"] for row in record["purchases"])

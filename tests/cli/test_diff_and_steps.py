@@ -187,6 +187,8 @@ def test_the_first_changes_are_a_plan(call: Call, company: tuple[Path, Path], tm
     assert few.code in (0, 3, 4)
     assert call("verify", company[0], tmp_path / "few").code == 0
     assert len(call("diff", company[0], tmp_path / "few", "--json").record["worth"]) == 1
+    assert call("steps", *company, "--changes", 1, "--plan-out", tmp_path / "few", "--force").code in (0, 3, 4)
+    assert "--force is about" in call("steps", *company, "--force").err
     assert "state how many" in call("steps", *company, "--plan-out", tmp_path / "other").err
     assert "state one" in call("steps", *company, "--first", 1, "--changes", 1).err
 

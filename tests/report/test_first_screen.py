@@ -13,6 +13,7 @@ import mast_opt
 from mast_opt.core.wording import gap_text
 from mast_opt.planner.analysis.goals import Figures
 from mast_opt.planner.analysis.plan_diff import Change
+from mast_opt.planner.analysis.region_loss import worst_region_loss
 from mast_opt.planner.report.html.content import CALENDAR, headline, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
@@ -55,6 +56,18 @@ def test_the_least_that_helps_is_that_of_its_goal() -> None:
     alone = report(PROBLEM, least).answers[1]
     assert (found.answers[1].value, alone.detail.startswith(found.answers[1].detail)) == (alone.value, True)
     assert "Solved yesterday." in page(found)
+
+
+def test_the_report_of_one_plan_says_what_the_worst_loss_of_a_region_costs() -> None:
+    problem = mast_opt.generate("data-placement", "organisation", seed=1, datasets=5, workloads=6, regions=3)
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    rows = {str(row[0]): row[1:] for row in report(problem, plan).compared[0].rows}
+    loss = worst_region_loss(problem, plan)
+    assert loss is not None
+    assert str(rows["GPUs missing after the worst loss of a region"][-1]).endswith(f"({loss.region})")
+    left_out = report(problem, plan, losses=False).compared[0].rows
+    assert not [row for row in left_out if "worst loss" in str(row[0])]
 
 
 def test_the_calendar_has_every_step() -> None:

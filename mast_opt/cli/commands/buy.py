@@ -20,7 +20,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.purchase_question import BuyParams, Purchases
 from mast_opt.planner.analysis.purchases import buy
-from mast_opt.planner.io import check_plan_target, read, write, write_plan
+from mast_opt.planner.io import check_plan_target, check_target, read, write, write_plan
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.problems.kind.problem import Problem
 
@@ -81,13 +81,15 @@ def command(
     """
     run.record["solver"] = solver
     chosen = BuyParams.parse(param or (), {})
-    check_table_output(out, force)
+    check_table_output(out, force, instance_out, plan_out)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
         start = None if plan is None else run.plan_of(problem, plan).plan
         if plan_out is not None:
             check_plan_target(problem, plan_out)
+        if instance_out is not None:
+            check_target(problem, instance_out, force=force)
     if periods is not None:
         single = {"--budget": budget, "--within": within, "--plan": plan}
         single |= {"--instance-out": instance_out, "--plan-out": plan_out}
@@ -113,7 +115,7 @@ def command(
                 **limits.keywords(interrupt.cancel),
             )
     run.record.update(purchase_keys(answer))
-    where = _write(run, answer, instance_out, plan_out, {"solver": solver, "seed": limits.seed})
+    where = _write(run, answer, instance_out, plan_out, {"solver": solver, "seed": limits.seed}, force)
     from mast_opt.planner.report.result_sections import purchase_sections
 
     def show(console: Console) -> None:
@@ -159,7 +161,12 @@ def _in_time(
 
 
 def _write(
-    run: Run, answer: Purchases[Any], instance_out: Path | None, plan_out: Path | None, fields: dict[str, Any]
+    run: Run,
+    answer: Purchases[Any],
+    instance_out: Path | None,
+    plan_out: Path | None,
+    fields: dict[str, Any],
+    force: bool,
 ) -> list[str]:
     """Write the instance after the purchase and its plan; returns the sentences that say where they are."""
     run.record["instance_out"] = run.record["plan_out"] = None
@@ -167,7 +174,7 @@ def _write(
     if answer.instance is None or answer.plan is None:
         return where
     if instance_out is not None:
-        write(answer.instance, instance_out)
+        write(answer.instance, instance_out, force=force)
         run.record["instance_out"] = str(instance_out)
         where.append(f"The instance after the purchase is in {instance_out}.")
     if plan_out is not None:

@@ -13,6 +13,7 @@ from mast_opt.cli.json_record import verdict_keys
 from mast_opt.cli.options import Begin, Force, Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
+from mast_opt.planner.analysis.goals import repeated
 from mast_opt.planner.io import PlanReading, read, read_certificate, read_events, read_plan_of
 from mast_opt.planner.io.atomic import check_free
 from mast_opt.planner.solving import verify
@@ -86,6 +87,8 @@ def command(
         proof = check_bound(problem, verdict, reading.fields, arrays)
         fields, notes = _to_be_believed(problem, verdict, reading, proof)
         notes += [f"the page is on the plan of the goal {plan.name}; others stand next to it"] if others else []
+        same = repeated({name: one.plan for name, one in others.items()})
+        notes += [f"the goal {name} has the same plan as {first}" for name, first in same.items()]
         checked = proof.checked if fields.get("bound") is not None else None
         if workbook:
             from mast_opt.planner.report.workbook.results import write_workbook

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +17,10 @@ from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import goal_keys, limit_keys, solution_keys, today_keys
 from mast_opt.cli.search_log import EventLog, SearchLog
 from mast_opt.core.errors import Contradiction, UsageError
+from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.core.wording import percent
+from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
 from mast_opt.planner.io import check_plan_target, read_start, validate
 from mast_opt.planner.report.terminal.progress import Progress
 from mast_opt.planner.solving import Solution, resolve, solve
@@ -216,7 +218,12 @@ def command(
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
     stated = solution.overrides.applied_to(problem) if goal else stated
-    return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full, fault=contradiction)
+    known: dict[str, Figures] = {}
+    if solution.plan is not None and not interrupt.happened:
+        known = _compared(run, stated, solution.plan, limits)
+    return _answer(
+        run, path, stated, solution, out, known, interrupted=interrupt.happened, full=full, fault=contradiction
+    )
 
 
 def _start(run: Run, problem: Problem[PlanT], path: Path) -> PlanT:
@@ -284,6 +291,10 @@ def _each_goal(
     outcomes = [exit_for(one.status) for one in answer.solutions.values()]
     code = Exit.INTERRUPTED if interrupt.happened else max(outcomes, key=bool, default=Exit.NO_PLAN)
     words = [f"{name}: {one.outcome}, gap {percent(one.gap)}" for name, one in answer.solutions.items()]
+    words += [
+        f"{name}: the plan of {other}, not proven to be the best by this goal; a longer --time-limit may find another."
+        for name, other in answer.borrowed.items()
+    ]
     words += [f"{name}: {reason}" for name, reason in answer.refused.items()]
     words += [f"{name}: {one.overrides}." for name, one in answer.solutions.items() if one.overrides.single_copies]
     words += [f"Recommended: {answer.lead}; the others show what further changes buy."] if answer.lead else []
@@ -350,12 +361,24 @@ def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
     return Answer(Exit.NO_PLAN, lambda console: console.print(words, soft_wrap=True))
 
 
+def _compared(run: Run, problem: Problem[PlanT], plan: PlanT, limits: _Limits) -> dict[str, Figures]:
+    """Doing nothing and the plan, with the worst loss of a region of each if the time limit leaves time for that."""
+    most_s = 2 * LOSS_S if limits.time_limit is None else min(2 * LOSS_S, limits.time_limit - run.elapsed_s)
+    judging: SolveLimits | None = {"time_limit_s": most_s, "threads": limits.threads} if most_s > 0 else None
+    with run.phase("verify", "judging the loss of each region"):
+        found = figures_of(problem, {PLAN: plan}, with_steps=False, judging=judging)
+    loss = found[PLAN].loss
+    run.record["worst_region_loss"] = None if loss is None else asdict(loss)
+    return found
+
+
 def _answer(
     run: Run,
     path: Path,
     problem: Problem[PlanT],
     solution: Solution[PlanT],
     out: Path | None,
+    compared: Mapping[str, Figures],
     *,
     interrupted: bool,
     full: bool,
@@ -385,7 +408,7 @@ def _answer(
         from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section
         from mast_opt.planner.report.terminal.solution import show_solution
 
-        show_solution(console, problem, solution, elapsed_s, None if full else TOP_ROWS)
+        show_solution(console, problem, solution, elapsed_s, None if full else TOP_ROWS, compared or None)
         if today is not None:
             show_section(console, today_section(today), None if full else TOP_ROWS)
         console.print()

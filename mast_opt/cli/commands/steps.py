@@ -58,7 +58,7 @@ def command(
         mast-opt steps my-instance my-plan --changes 3
         mast-opt steps my-instance my-plan --json | jq .days
     """
-    check_table_output(out, force)
+    check_table_output(out, force, plan_out)
     if first is not None and changes is not None:
         raise UsageError("--first counts steps, --changes counts changes; state one of them")
     if plan_out is not None and first is None and changes is None:

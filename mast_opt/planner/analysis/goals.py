@@ -16,10 +16,10 @@ from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.migration_plan import steps
 from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
 from mast_opt.planner.solving import Solution, solve
-from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.dispatch import stated_goal
-from mast_opt.planner.solving.last_pass import SLACK
+from mast_opt.planner.solving.last_pass import LARGEST, SLACK
 from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.kind.overrides import Overrides, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -30,8 +30,10 @@ JUDGING, LOSS_GAP = 0.2, 1e-2
 """Share of the time that is kept for judging the plans, and gap at which the loss of a region is judged."""
 NOISE = 1e-9
 """Difference of two objectives that is no difference."""
-REPORT_S = 20.0
-"""Time for the losses of regions in a report on several plans."""
+LOSS_S = 4.0
+"""Most time for the losses of regions, for each column of plans that are compared after their solves."""
+COPYING, WORK = 0.25, "workload"
+"""Share of a goal's time in which another goal's plan gets more copies, and the part of that plan which stays."""
 SECOND_ROUND = 0.2
 """Share of the time that has to be left for goals that are not proven to be solved again."""
 
@@ -67,6 +69,14 @@ class Goals(Summarised, Generic[PlanT]):
         """The goal whose plan is recommended, and which a report is on: the first with a plan, for the least change
         where there is one. None without any plan."""
         return next((name for name, found in self.solutions.items() if found.plan is not None), None)
+
+    @property
+    def borrowed(self) -> Mapping[str, str]:
+        """Goal → the earlier goal whose plan it has, where that is not proven to be the best by its own objective."""
+        found = {name: one.plan for name, one in self.solutions.items() if one.plan is not None}
+        return {
+            name: other for name, other in repeated(found).items() if self.solutions[name].status is not Status.OPTIMAL
+        }
 
     def _summary(self) -> Summary:
         """Summary of the plans for all goals: the outcome and objective of each."""
@@ -140,9 +150,12 @@ class _Search(Generic[PlanT]):
     def solve(self, name: str, time_limit_s: float | None) -> None:
         """Solve for a goal, again where it has a solution, and keep the better plan and bound."""
         own, instance = self.solutions.get(name), self.stated[name].applied_to(self.problem)
-        begin = None if kind_of(self.problem).solvers.is_constructive(self.solver) else self._best(name)
-        timed: SolveControl = {**self.control, "time_limit_s": time_limit_s}
-        found = solve(instance, self.solver, start=None if begin is None else begin[1], near=self.near, **timed)
+        clock, begin = Clock(time_limit_s), None
+        if not kind_of(self.problem).solvers.is_constructive(self.solver):
+            best = self._best(name)
+            begin = self._copied(name, instance, clock.budget_s(COPYING)) if best is None else best[1]
+        timed: SolveControl = {**self.control, "time_limit_s": clock.budget_s()}
+        found = solve(instance, self.solver, start=begin, near=self.near, **timed)
         if own is not None and found.plan is None:
             return
         if own is not None and own.bound is not None and own.term == found.term and own.sense is Sense.MIN:
@@ -161,6 +174,20 @@ class _Search(Generic[PlanT]):
         plan, verdict = best[1], best[2]
         value = verdict.terms[found.term] if found.term else verdict.objective
         return self._marked(name, replace(found, plan=plan, verdict=verdict, objective=value, last_pass=None))
+
+    def _copied(self, name: str, instance: Problem[PlanT], time_limit_s: float | None) -> PlanT | None:
+        """The plan of another goal with more copies of its data, where this goal asks for those; None without any."""
+        size, plans = kind_of(instance).formulation.size, [one.plan for one in self.solutions.values()]
+        begin = next((plan for plan in reversed(plans) if plan is not None), None)
+        if begin is None or not self.stated[name].copies_min or size is None or size(instance).columns > LARGEST:
+            return None
+        stated: Any = instance
+        work = {WORK: stated.labels_of("workloads")}
+        asked: SolveControl = {**self.control, "time_limit_s": time_limit_s, "gap": LOSS_GAP}
+        try:
+            return solve(instance, EXACT, start=begin, freeze=work, **asked).plan
+        except UsageError:
+            return None
 
     def _best(self, name: str) -> tuple[tuple[float, ...], PlanT, Verdict] | None:
         """The best plan of any goal that is valid under this one: its worth, itself and its verdict."""
@@ -182,6 +209,16 @@ class _Search(Generic[PlanT]):
         overrides = self.stated[name]
         plan = None if found.plan is None else made_for(self.problem, found.plan, overrides)
         return replace(found, plan=plan, overrides=overrides)
+
+
+def repeated(plans: Mapping[str, object]) -> dict[str, str]:
+    """Name of a plan that equals an earlier one → the name of that; the first of equal plans is not in it."""
+    first: dict[str, str] = {}
+    for name, plan in plans.items():
+        equal = next((other for other, one in plans.items() if other not in first and one == plan), name)
+        if equal != name:
+            first[name] = equal
+    return first
 
 
 def _better(one: tuple[float, ...], other: tuple[float, ...], slack: float) -> bool:

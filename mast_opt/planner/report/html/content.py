@@ -15,7 +15,7 @@ from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, noticed
-from mast_opt.planner.analysis.goals import PLAN, REPORT_S, figures_of
+from mast_opt.planner.analysis.goals import LOSS_S, PLAN, figures_of
 from mast_opt.planner.analysis.migration_plan import steps
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.planner.report.result_sections import (
@@ -276,6 +276,7 @@ def report(
     bound_checked: bool | None = None,
     others: Mapping[str, PlanT] | None = None,
     begin: date | None = None,
+    losses: bool = True,
 ) -> Report:
     """Content of the report on a plan.
 
@@ -288,10 +289,12 @@ def report(
         bound_checked: was the bound in ``fields`` computed again?
         others: name → a plan to stand next to it, such as that of another goal.
         begin: date of the first day of the migration.
+        losses: find the worst loss of a region for each plan, in at most ``LOSS_S`` seconds each?
     """
     kind = kind_of(problem)
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
-    judging: SolveLimits | None = {"time_limit_s": REPORT_S} if others else None
+    compared = others or {PLAN: plan}
+    judging: SolveLimits | None = {"time_limit_s": LOSS_S * (1 + len(compared))} if losses else None
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
     answered = story(problem, plan, (others or {}).get("least-change"), begin)
     if answered.calendar is not None:
@@ -321,7 +324,7 @@ def report(
         policy=problem.objective.policy,
         units={name: term.unit for name, term in kind.terms.items()},
         answers=answered.answers,
-        compared=goal_sections(problem, figures_of(problem, others or {PLAN: plan}, judging=judging), begin),
+        compared=goal_sections(problem, figures_of(problem, compared, judging=judging), begin),
     )
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import gap_text, noticed, of_term, percent, plain, seconds
-from mast_opt.planner.analysis.goals import PLAN, figures_of
+from mast_opt.planner.analysis.goals import PLAN, Figures, figures_of
 from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
 from mast_opt.planner.solving import Solution
@@ -40,7 +40,12 @@ _STOPPED = {
 
 
 def show_solution(
-    console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float, rows: int | None = TOP_ROWS
+    console: Console,
+    problem: Problem[PlanT],
+    solution: Solution[PlanT],
+    elapsed_s: float,
+    rows: int | None = TOP_ROWS,
+    figures: Mapping[str, Figures] | None = None,
 ) -> None:
     """Print the solution.
 
@@ -50,12 +55,15 @@ def show_solution(
         solution: what ``mast_opt.solve`` returned for it.
         elapsed_s: time that all of it took, reading included.
         rows: how many rows of a long table to show; None for all.
+        figures: of doing nothing and of the plan, where they are known already.
     """
     _headline(console, problem, solution, elapsed_s)
     if solution.verdict is None or solution.plan is None:
         _reasons(console, solution)
         return
-    for section in goal_sections(problem, figures_of(problem, {PLAN: solution.plan}, with_steps=False)):
+    if figures is None:
+        figures = figures_of(problem, {PLAN: solution.plan}, with_steps=False)
+    for section in goal_sections(problem, figures):
         show_section(console, section, rows)
     if solution.stages:
         _stages(console, solution, kind_of(problem).terms)

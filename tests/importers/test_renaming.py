@@ -26,6 +26,7 @@ OF_SCHEDULERS = {
     "sia": "a b t4 v100",
 }
 OF_TRACES = {
+    "armada": "ann bob pool1 pool2",
     "gavel-trace": "v100 k80",
     "openb": "n0 n1 n2 p0 p1 p2 p3 G2 T4",
     "philly": "vc0 vc1",

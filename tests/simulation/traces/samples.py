@@ -37,8 +37,25 @@ SWF = """; Version: 2.2
 2 60 0 200 8 -1 -1 8 -1 -1 0 8 1 3 -1 -1 -1 -1
 3 90 5 0.5 1 -1 -1 1 -1 -1 1 7 1 -1 -1 -1 -1 -1
 """
+ARMADA_NODES = """{"name": "tiny", "clusters": [
+ {"name": "pool1", "pool": "cpu", "nodeTemplates": [
+  {"number": 1, "totalResources": {"resources": {"cpu": "32", "memory": "1Ti"}}}]},
+ {"name": "pool2", "pool": "gpu", "nodeTemplates": [
+  {"totalResources": {"resources": {"cpu": "128", "nvidia.com/gpu": "8"}}}]}]}
+"""
+ARMADA_JOBS = """{"name": "two", "queues": [
+ {"name": "ann", "weight": 3, "jobTemplates": [
+  {"number": 2, "priorityClassName": "armada-preemptible",
+   "requirements": {"resourceRequirements": {"requests": {"cpu": 1, "memory": "512Mi"}}},
+   "runtimeDistribution": {"minimum": "1m", "tailMean": "36s"}}]},
+ {"name": "bob", "jobTemplates": [
+  {"number": 1, "earliestSubmitTime": "1h30m30s", "runtimeDistribution": {"minimum": "60m"},
+   "requirements": {"resourceRequirements": {"requests": {"nvidia.com/gpu": 2}}}}]}]}
+"""
 
 TEXTS = {
+    "nodes.json": ARMADA_NODES,
+    "jobs.json": ARMADA_JOBS,
     "nodes.csv": NODES,
     "pods.csv": PODS,
     "throughputs.json": json.dumps(THROUGHPUTS),
@@ -62,6 +79,7 @@ def write(folder: Path) -> None:
 
 
 INPUTS = {
+    "armada": ("nodes.json", "jobs.json"),
     "gavel-trace": ("throughputs.json", "two.trace"),
     "openb": ("nodes.csv", "pods.csv"),
     "philly": ("philly.csv", "clusters.csv"),

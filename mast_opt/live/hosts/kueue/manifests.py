@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.errors import BackendUnavailable, InputError
+from mast_opt.core.errors import InputError
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
 from mast_opt.live.hosts.kueue.eligibility import holds_quota
 from mast_opt.live.hosts.kueue.fields import FIELDS
@@ -21,6 +21,7 @@ from mast_opt.live.hosts.kueue.objects import ClusterView, Workload
 from mast_opt.live.hosts.kueue.reading import QUEUE, Object, at, cluster_view, named, workload
 from mast_opt.planner.importers.fields import Use, stated
 from mast_opt.planner.importers.notices import warn
+from mast_opt.planner.importers.yaml_file import yaml_documents
 
 REPLICAS = "replicas.csv"
 ENDS = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
@@ -134,17 +135,8 @@ def _objects(folder: Path, pattern: str = "**/*") -> Iterator[Object]:
 
 def _file(path: Path) -> Iterator[Object]:
     """Objects of Kubernetes in a YAML file. Raises InputError, and BackendUnavailable without PyYAML."""
-    try:
-        import yaml
-    except ImportError as error:
-        raise BackendUnavailable("PyYAML is not installed; install it with: pip install 'mast-opt[kueue]'") from error
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        documents = list(yaml.load_all(read_regular(path, MOST_DOCUMENT_BYTES), Loader=loader))
-    except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}") from error
     count = 0
-    for document in documents:
+    for document in yaml_documents(path):
         if document is None:
             continue
         items = document.get("items") if isinstance(document, dict) and "items" in document else [document]

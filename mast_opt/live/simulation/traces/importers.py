@@ -4,6 +4,7 @@ group ``mast_opt.trace_importers``."""
 from typing import Any
 
 from mast_opt.core.plugins import Extensions
+from mast_opt.live.simulation.traces.armada import ARMADA
 from mast_opt.live.simulation.traces.gavel import GAVEL_TRACE
 from mast_opt.live.simulation.traces.openb import OPENB
 from mast_opt.live.simulation.traces.philly import PHILLY
@@ -13,6 +14,7 @@ from mast_opt.planner.importers import IMPORTERS
 from mast_opt.planner.importers.base import Importer
 
 _OWN: dict[str, Importer[Any] | str] = {
+    "armada": ARMADA,
     "gavel-trace": GAVEL_TRACE,
     "openb": OPENB,
     "philly": PHILLY,

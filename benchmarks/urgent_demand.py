@@ -56,7 +56,7 @@ def urgent_demand(log: Iterable[ev.Stored], since_ms: int, until_ms: int, *, loo
             next_ms += look_ms
         if stored.at_ms > until_ms:
             break
-        past.take(stored)
+        past.take(stored.at_ms, stored.event)
     if not looks:
         return UrgentDemand(None, None, None, None, None, None)
     table = np.array(looks)
@@ -69,7 +69,7 @@ def urgent_demand(log: Iterable[ev.Stored], since_ms: int, until_ms: int, *, loo
 
 def _look(past: PastState) -> tuple[float, float, float, float, float]:
     """Ratios of one moment, in the order of ``UrgentDemand``."""
-    supply = past.supply_mgpu()
+    supply = past.supply_by_cell()
     cells, regions = list(supply), sorted({region for region, _ in supply})
     by_cell, by_region, here = Counter[Mask](), Counter[Mask](), Counter[str]()
     waiting = 0
@@ -80,7 +80,7 @@ def _look(past: PastState) -> tuple[float, float, float, float, float]:
         able = {r for r in regions if (holders is None or r in holders) and job.bound in ("", r)}
         by_region[frozenset(at for at, region in enumerate(regions) if region in able)] += asked
         by_cell[frozenset(c for c, (region, kind) in enumerate(cells) if region in able and job.takes(kind))] += asked
-        if job.waits or job.placed is None:
+        if job.placed is None:
             waiting += asked
         else:
             here[job.placed.region] += asked

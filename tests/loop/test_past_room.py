@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.past_state import PastJob, PastRoom, PastServer
+from mast_opt.live.loop.log_fold import PastJob, PastServer
+from mast_opt.live.loop.past_state import PastRoom
 
 
 def server(rng: np.random.Generator, number: int) -> PastServer:

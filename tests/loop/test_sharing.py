@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
@@ -310,11 +311,11 @@ def test_figures() -> None:
     assert measured.held_gpu_s.all == 0.24
     assert measured.held_gpu_s.useful == 0.24
     held = history(stored(*LOG)).held_mgpu["r"]
-    assert [int(amount) for amount in held.at(held.at_ms)] == [1000, 1000, 1000, 0]
+    assert held.at(np.array([0, 20, 120, 139, 140])).tolist() == [1000, 1000, 1000, 1000, 0]
     past = PastState()
     for one in stored(*LOG[:9]):
-        past.take(one)
+        past.take(one.at_ms, one.event)
     assert past.servers["s"].free[0] == 1000
-    past.take(ev.Stored(10, 140, LOG[9][1]))
+    past.take(140, LOG[9][1])
     assert past.servers["s"].free[0] == 2000
     assert place_metrics(stored(*log)).started_without_data == 0

@@ -49,7 +49,7 @@ def test_usage_of_parts_of_a_log_adds_up_to_that_of_the_whole(monkeypatch: pytes
     assert rows == TABLE
     assert (covers["first_ms"], covers["last_ms"]) == (LOG[0].at_ms, LOG[-1].at_ms)
     assert usage.read(None)[0][0].cost is None
-    assert not usage._fold.jobs  # those that have ended are forgotten
+    assert not usage._fold.fold.jobs  # those that have ended are forgotten
 
 
 def table(store: SqlStore, upto: int) -> list[dict[str, Any]]:
@@ -107,7 +107,7 @@ def test_usage_goes_on_from_the_oldest_snapshot_where_events_are_deleted(tmp_pat
         usage = UsageSoFar(store)
         (row,), covers = usage.read(None)
         assert covers["event"] == covers["last"] > begun
-        assert len(usage._fold.jobs) == 5
-        held = sum(job.holds[1] for job in usage._fold.jobs.values() if job.holds)
+        assert len(usage._fold.fold.jobs) == 5
+        held = sum(job.mgpu for job in usage._fold.fold.jobs.values() if job.placed is not None)
         assert held == sum(record.mgpu for record in live._engine.state.jobs.values()) > 0
         assert row.asked > row.held >= 0

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mast_opt.live.loop.past_state import GPU_MILLI, PastServer
+from mast_opt.live.loop.log_fold import GPU_MILLI, PastServer
 
 
 class TaskShape(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.log_fold import LogFold, PastJob
 from mast_opt.problems.job_placement.units import WHOLE, Ints
 
 
@@ -110,38 +111,31 @@ def _steps(changes: _Series) -> Steps:
     return Steps(times, totals[ends] if len(pairs) else totals)
 
 
-@dataclass
-class _Job:
-    spec: ev.JobSpec
-    submitted_ms: int
-    mgpu: int
-    waiting_since: int | None
-    region: str
+@dataclass(slots=True)
+class _Noted:
+    """Parts of a job in the series, as they were noted last."""
+
+    amounts: dict[tuple[str, Any], int] = field(default_factory=dict)
+    """(field of ``History``, key in it) → the job's part."""
+    since_ms: int | None = None
+    """Time since which it waits; None while it does not."""
     reason: str = ""
-    holds: tuple[str, int] | None = None
-    """Region and milli-GPUs that the job holds."""
-    partner: str = ""
-    """The job with the same GPUs, which count for one of them."""
-    cancelled: bool = False
-    uses: dict[str, int] = field(default_factory=dict)
-    """Entries of ``History.usage`` → the job's part of them."""
 
 
 @dataclass
 class HistoryBuilder:
-    """Fold of a log from which its history is computed."""
+    """Reader of a log's fold from which its history is computed."""
 
     first_ms: int | None = None
     last_ms: int = 0
-    jobs: dict[str, _Job] = field(default_factory=dict)
+    fold: LogFold = field(default_factory=LogFold)
+    jobs: dict[str, tuple[ev.JobSpec, int]] = field(default_factory=dict)
     waits: list[Wait] = field(default_factory=list)
     stops: dict[str, list[str]] = field(default_factory=dict)
     series: defaultdict[tuple[str, Any], _Series] = field(default_factory=lambda: defaultdict(list))
     """(field of ``History``, key in it; empty for none) → changes."""
-    servers: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Server → region and milli-GPUs in service."""
-    types: dict[str, str] = field(default_factory=dict)
-    """Server → GPU type."""
+    noted: defaultdict[str, _Noted] = field(default_factory=lambda: defaultdict(_Noted))
+    """Job that has not ended → what was noted of it."""
     sizes: dict[str, int] = field(default_factory=dict)
     copying: dict[tuple[str, str], int] = field(default_factory=dict)
     last_ratio: dict[int, int] = field(default_factory=dict)
@@ -150,140 +144,60 @@ class HistoryBuilder:
         """Take in the next event of the log."""
         self.first_ms = at if self.first_ms is None else self.first_ms
         self.last_ms = at
-        if isinstance(event, (ev.Submitted, ev.Bound, ev.Refused, ev.Cancelled)):
-            self._queue(at, event)
-        elif isinstance(event, (ev.Placed, ev.Started, ev.Stopped, ev.Finished, ev.Failed, ev.Adopted, ev.Resized)):
-            self._attempt(at, event)
-        elif isinstance(event, ev.Shared):
-            self._share(at, *event.jobs)
+        if isinstance(event, (ev.ServerUp, ev.ServerDown, ev.CapacitySet)):
+            before = self.fold.supply_mgpu(event.server)
+            changed = self.fold.take(at, event)
+            if more := self.fold.supply_mgpu(event.server) - before:
+                self.series["supply_mgpu", self.fold.servers[event.server].up.region].append((at, more))
+        else:
+            changed = self.fold.take(at, event)
+        if isinstance(event, ev.Submitted):
+            self.jobs[event.job] = event.spec, at
+        elif isinstance(event, ev.Refused) and event.job in self.noted:
+            self.noted[event.job].reason = event.reason
         elif isinstance(event, ev.StopAsked):
             self.stops.setdefault(event.job, []).append(event.why)
-            if (job := self.jobs.get(event.job)) is not None and job.holds is not None:
-                self._use(at, job, "idle", job.holds[1])
-        elif isinstance(event, (ev.ServerUp, ev.ServerDown, ev.CapacitySet)):
-            self._server(at, event)
-        else:
+        elif isinstance(event, ev.Stopped) and changed:
+            job = changed[0]
+            self.series["counts", "stops"].append((at, 1))
+            lost_ms = event.lost_ms if event.lost_time_ms is None else event.lost_time_ms
+            if lost := job.mgpu * lost_ms:
+                self.series["usage", (job.spec.tenant, "lost")].append((at, lost))
+        elif type(event) not in ev.JOB_EVENTS:
             self._plans(at, event)
+        for job in changed:
+            self._note(at, job)
 
-    def _queue(self, at: int, event: ev.Submitted | ev.Bound | ev.Refused | ev.Cancelled) -> None:
-        """Take in an event of a job that waits, for the history of a log."""
-        if isinstance(event, ev.Submitted):
-            spec = event.spec
-            self.jobs[event.job] = _Job(spec, at, spec.tasks * spec.mgpu, None, spec.home_region)
-            self._begin_wait(at, self.jobs[event.job])
-            self._use(at, self.jobs[event.job], "asked", spec.tasks * spec.mgpu)
-            return
-        job = self.jobs.get(event.job)
-        if job is None:
-            return
-        if isinstance(event, ev.Bound):
-            job.region = event.region
-        elif isinstance(event, ev.Refused):
-            job.reason = event.reason
-        else:
-            job.cancelled = True
-            if job.holds is None:
-                self._end_wait(at, event.job, job)
-                self._use(at, job, "asked", 0)
+    def _note(self, at: int, job: PastJob) -> None:
+        """Note how a job's parts of the series have changed, and the end of a wait."""
+        noted, amounts = self.noted[job.name], self._amounts(job)
+        for key in {**noted.amounts, **amounts} if amounts != noted.amounts else ():
+            if more := amounts.get(key, 0) - noted.amounts.get(key, 0):
+                self.series[key].append((at, more))
+        noted.amounts, waits = amounts, not (job.runs or job.ended)
+        if waits and noted.since_ms is None:
+            noted.since_ms, noted.reason = at, ""
+        elif not waits and noted.since_ms is not None:
+            self.waits.append(Wait(job.name, noted.since_ms, at, job.region, False, noted.reason))
+            noted.since_ms = None
+        if job.ended:
+            del self.noted[job.name]
 
-    def _attempt(
-        self, at: int, event: ev.Placed | ev.Started | ev.Stopped | ev.Finished | ev.Failed | ev.Adopted | ev.Resized
-    ) -> None:
-        """Take in an event of a job's attempt."""
-        job = self.jobs.get(event.job)
-        if job is None:
-            return
-        if isinstance(event, (ev.Placed, ev.Adopted)):
-            job.region = event.region
-            mgpu = 0 if job.partner else job.mgpu
-            self._hold(at, job, job.region, mgpu, self.types.get(event.shares[0].server, "") if event.shares else "")
-            if isinstance(event, ev.Adopted) or event.at_once:
-                self._end_wait(at, event.job, job)
-            else:
-                self._use(at, job, "idle", mgpu)
-        elif isinstance(event, ev.Started):
-            self._end_wait(at, event.job, job)
-            self._use(at, job, "idle", 0)
-        elif isinstance(event, ev.Resized):
-            job.mgpu = event.tasks * job.spec.mgpu
-            self._hold(at, job, job.region, job.mgpu)
-            self._use(at, job, "asked", job.mgpu)
-        else:
-            self._hold(at, job, "", 0)
-            if job.partner:
-                self._part(at, job)
-            if isinstance(event, ev.Stopped):
-                self.series["counts", "stops"].append((at, 1))
-                lost_ms = event.lost_ms if event.lost_time_ms is None else event.lost_time_ms
-                self._use(at, job, "lost", job.uses.get("lost", 0) + job.mgpu * lost_ms)
-                if not job.cancelled:
-                    self._begin_wait(at, job)
-                    return
-            self._use(at, job, "asked", 0)
-
-    def _share(self, at: int, holder: str, guest: str) -> None:
-        """Take in that two jobs share GPUs from now on."""
-        if holder in self.jobs and guest in self.jobs:
-            if before := self.jobs[holder].partner:  # it stops
-                self._part(at, self.jobs[before])
-            self.jobs[holder].partner, self.jobs[guest].partner = guest, holder
-
-    def _part(self, at: int, job: _Job) -> None:
-        """Take in that two jobs share GPUs no longer."""
-        other = self.jobs[job.partner]
-        job.partner = other.partner = ""
-        if other.holds is not None:
-            self._hold(at, other, other.region, other.mgpu)
-
-    def _begin_wait(self, at: int, job: _Job) -> None:
-        """Begin a wait of a job in the history of a log, if it does not wait already."""
-        if job.waiting_since is None:
-            job.waiting_since, job.reason = at, ""
-            self.series["waiting_jobs", ""].append((at, 1))
-            self.series["waiting_mgpu", ""].append((at, job.mgpu))
-
-    def _end_wait(self, at: int, name: str, job: _Job, *, still: bool = False) -> None:
-        """End the wait of a job in the history of a log, or (``still``) cut it off where the log ends."""
-        if job.waiting_since is not None:
-            self.waits.append(Wait(name, job.waiting_since, at, job.region, still, job.reason))
-            job.waiting_since = None
-            if not still:
-                self.series["waiting_jobs", ""].append((at, -1))
-                self.series["waiting_mgpu", ""].append((at, -job.mgpu))
-
-    def _use(self, at: int, job: _Job, what: str, amount: int) -> None:
-        """Note a job's part of what its tenant uses from now on."""
-        more = amount - job.uses.get(what, 0)
-        if more:
-            job.uses[what] = amount
-            self.series["usage", (job.spec.tenant, what)].append((at, more))
-
-    def _hold(self, at: int, job: _Job, region: str, mgpu: int, gpu_type: str | None = None) -> None:
-        """Change the GPUs that a job holds, and where. ``gpu_type``: None for the one that it had."""
-        held = next((what for what in job.uses if what.startswith("held")), "held")
-        if gpu_type is not None:
-            self._use(at, job, held, 0)
-            job.uses.pop(held, None)
-            held = f"held {gpu_type}"
-        self._use(at, job, held, mgpu)
-        if not region:
-            self._use(at, job, "idle", 0)
-        if job.holds is not None:
-            self.series["held_mgpu", job.holds[0]].append((at, -job.holds[1]))
-        job.holds = (region, mgpu) if region else None
-        if region:
-            self.series["held_mgpu", region].append((at, mgpu))
-
-    def _server(self, at: int, event: ev.ServerUp | ev.ServerDown | ev.CapacitySet) -> None:
-        """Take in an event of a server's capacity."""
-        region, before = self.servers.get(event.server, ("", 0))
-        region = event.region if isinstance(event, ev.ServerUp) else region
-        now = 0 if isinstance(event, ev.ServerDown) else event.gpus * WHOLE
-        if isinstance(event, ev.ServerUp):
-            self.types[event.server] = event.gpu_type
-        self.servers[event.server] = region, now
-        if now != before:
-            self.series["supply_mgpu", region].append((at, now - before))
+    def _amounts(self, job: PastJob) -> dict[tuple[str, Any], int]:
+        """A job's parts of the series now."""
+        if job.ended:
+            return {}
+        mgpu, tenant = job.mgpu, job.spec.tenant
+        found: dict[tuple[str, Any], int] = {("usage", (tenant, "asked")): mgpu}
+        if not job.runs:
+            found["waiting_jobs", ""], found["waiting_mgpu", ""] = 1, mgpu
+        if job.placed is not None and not job.is_guest:
+            server = self.fold.servers.get(job.placed.shares[0].server) if job.placed.shares else None
+            found["held_mgpu", job.placed.region] = mgpu
+            found["usage", (tenant, f"held {server.up.gpu_type if server is not None else ''}")] = mgpu
+            if not (job.runs and job.claims):
+                found["usage", (tenant, "idle")] = mgpu
+        return found
 
     def _plans(self, at: int, event: ev.Event) -> None:
         """Take in an event of data, moves or plans."""
@@ -313,7 +227,7 @@ class HistoryBuilder:
                 self.last_ratio[tier] = thousandths
 
     def take_usage(self) -> dict[tuple[str, str], Steps]:
-        """``History.usage`` since the last call. Forgets all other series, and jobs that have ended."""
+        """``History.usage`` since the last call. Forgets all other series, and what was asked for."""
         found = {key: _steps(changes) for (of, key), changes in sorted(self.series.items()) if of == "usage"}
         self.series.clear()
         for key, steps in found.items():
@@ -321,13 +235,17 @@ class HistoryBuilder:
                 self.series["usage", key].append((self.last_ms, int(steps.amount[-1])))
         self.waits.clear()
         self.stops.clear()
-        self.jobs = {name: job for name, job in self.jobs.items() if job.waiting_since is not None or job.holds}
+        self.jobs.clear()
         return found
 
     def history(self) -> History:
         """History of all events until now."""
-        for name, job in self.jobs.items():
-            self._end_wait(self.last_ms, name, job, still=True)
+        waiting = [(job, self.noted[name]) for name, job in self.fold.jobs.items()]
+        open_waits = (
+            Wait(job.name, noted.since_ms, self.last_ms, job.region, True, noted.reason)
+            for job, noted in waiting
+            if noted.since_ms is not None
+        )
         one = ("waiting_jobs", "waiting_mgpu", "stored_mb", "copying_mb")
         found: dict[str, Any] = {name: _steps(self.series[name, ""]) for name in one}
         for name in ("held_mgpu", "supply_mgpu", "planned_ratio", "usage", "counts"):
@@ -335,8 +253,8 @@ class HistoryBuilder:
         return History(
             first_ms=self.first_ms or 0,
             last_ms=self.last_ms,
-            jobs={name: (job.spec, job.submitted_ms) for name, job in self.jobs.items()},
-            waits=tuple(self.waits),
+            jobs=dict(self.jobs),
+            waits=(*self.waits, *open_waits),
             stops={name: tuple(whys) for name, whys in self.stops.items()},
             **found,
         )

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.live.loop import events as ev
-from mast_opt.problems.job_placement.units import WHOLE, Ints
+from mast_opt.live.loop.log_fold import LogFold
+from mast_opt.problems.job_placement.units import Ints
 
 SUBMITTED, PLACED, STARTED, STOPPED, FINISHED, FAILED, CANCELLED = range(7)
 """Kinds of rows."""
@@ -77,66 +78,44 @@ class _Rows:
     """Rows so far."""
 
     def __init__(self) -> None:
+        self.fold = LogFold()
         self.specs: dict[str, ev.JobSpec] = {}
-        self.numbers: dict[str, int] = {}
         self.rows: list[tuple[int, int, int]] = []
         self.stops: list[tuple[int, int]] = []
         self.finishes: list[int] = []
         self.supply: list[tuple[int, int]] = []
-        self.gpus: dict[str, int] = {}
         self.in_service = 0
-        self.holding: set[str] = set()
-        self.hosts: dict[str, str] = {}
-        """Job that is about to be placed → the job whose GPUs it will share."""
         self.shared: list[tuple[int, int]] = []
-        self.cancelled: set[str] = set()
 
     def take(self, stored: ev.Stored) -> None:
         """Take in the next event of the log."""
         event, at = stored.event, stored.at_ms
-        if isinstance(event, ev.Submitted):
-            self.numbers[event.job] = len(self.numbers)
-            self.specs[event.job] = event.spec
-            self.row(at, SUBMITTED, event.job)
-        elif isinstance(event, ev.Cancelled):
-            self.cancelled.add(event.job)
-            if event.job not in self.holding:
-                self.row(at, CANCELLED, event.job)
-        elif isinstance(event, ev.Shared):
-            self.hosts[event.jobs[1]] = event.jobs[0]
-        elif isinstance(event, (ev.Placed, ev.Started, ev.Stopped, ev.Finished, ev.Failed)):
-            self.attempt(at, event)
-        elif isinstance(event, (ev.ServerUp, ev.CapacitySet, ev.ServerDown)):
-            now = 0 if isinstance(event, ev.ServerDown) else event.gpus * WHOLE
-            self.in_service += now - self.gpus.get(event.server, 0)
-            self.gpus[event.server] = now
-            self.supply.append((at, self.in_service))
-        elif isinstance(event, (ev.Resized, ev.Adopted)):
+        if isinstance(event, (ev.Resized, ev.Adopted)):
             raise ValueError(f"event {stored.seq} is {type(event).__name__}, whose GPUs rows do not tell")
-
-    def attempt(self, at: int, event: ev.Placed | ev.Started | ev.Stopped | ev.Finished | ev.Failed) -> None:
-        """Take in an event of an attempt."""
-        self.row(at, _KINDS[type(event)], event.job)
-        if isinstance(event, ev.Placed):
-            self.holding.add(event.job)
-            if host := self.hosts.pop(event.job, None):
-                self.shared.append((len(self.rows) - 1, self.numbers[host]))
-            if event.at_once:
-                self.row(at, STARTED, event.job)
-        elif not isinstance(event, ev.Started):
-            self.holding.discard(event.job)
-        if isinstance(event, ev.Stopped):
-            kept = event.work_ms if event.work_time_ms is None else event.work_time_ms
-            self.stops.append((kept, event.lost_ms if event.lost_time_ms is None else event.lost_time_ms))
-            if event.job in self.cancelled:
-                self.row(at, CANCELLED, event.job)
-
-        elif isinstance(event, ev.Finished):
-            self.finishes.append(-1 if event.work_time_ms is None else event.work_time_ms)
-
-    def row(self, at: int, kind: int, job: str) -> None:
-        """Add a row to the columns."""
-        self.rows.append((at, kind, self.numbers[job]))
+        if isinstance(event, (ev.ServerUp, ev.CapacitySet, ev.ServerDown)):
+            before = self.fold.supply_mgpu(event.server)
+            self.fold.take(at, event)
+            self.in_service += self.fold.supply_mgpu(event.server) - before
+            self.supply.append((at, self.in_service))
+            return
+        changed = self.fold.take(at, event)
+        if isinstance(event, ev.Submitted):
+            self.specs[event.job] = event.spec
+            self.rows.append((at, SUBMITTED, changed[0].number))
+        elif type(event) in _KINDS:
+            job = changed[0]
+            self.rows.append((at, _KINDS[type(event)], job.number))
+            if isinstance(event, ev.Placed) and job.is_guest:
+                self.shared.append((len(self.rows) - 1, self.fold.jobs[job.partner].number))
+            elif isinstance(event, ev.Stopped):
+                kept = event.work_ms if event.work_time_ms is None else event.work_time_ms
+                self.stops.append((kept, event.lost_ms if event.lost_time_ms is None else event.lost_time_ms))
+            elif isinstance(event, ev.Finished):
+                self.finishes.append(-1 if event.work_time_ms is None else event.work_time_ms)
+            if isinstance(event, ev.Placed) and event.at_once:
+                self.rows.append((at, STARTED, job.number))
+        if isinstance(event, (ev.Cancelled, ev.Stopped)) and changed and changed[0].ended:
+            self.rows.append((at, CANCELLED, changed[0].number))
 
     def log(self) -> JobLog:
         """Log of jobs with all rows so far."""

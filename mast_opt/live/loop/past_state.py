@@ -2,72 +2,17 @@
 by the events alone, for figures that need more than the times of jobs."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.datasets import Datasets
+from mast_opt.live.loop.log_fold import GPU_MILLI, LogFold, PastJob, PastServer
 from mast_opt.problems.job_placement.units import Ints
 
 MGPU, CPU, MEMORY = range(3)
 ANY_NUMBER = 1 << 62
 """Number of tasks that fit if they need nothing of a resource."""
-GPU_MILLI = 1000
-MOST_NUMBERED = 4096
-"""GPUs of a server beyond which they have no numbers."""
-
-
-@dataclass(slots=True)
-class PastJob:
-    """A job that has not ended."""
-
-    name: str
-    spec: ev.JobSpec
-    submitted_ms: int
-    waits: bool = True
-    cancelled: bool = False
-    bound: str = ""
-    placed: ev.Placed | None = None
-    partner: str = ""
-    """The job with the same GPUs; empty for none."""
-    claims: bool = False
-    """Whether its servers are claimed by it: it holds them and was not asked to stop."""
-
-    def takes(self, gpu_type: str) -> bool:
-        """Whether a job of the past state runs on a GPU type."""
-        return self.spec.gpu_types is None or gpu_type in self.spec.gpu_types
-
-    def need(self, gpu_type: str) -> tuple[int, int, int]:
-        """Milli-GPUs, millicores and MiB of a task of a job on a GPU type."""
-        kinds = self.spec.gpu_types
-        mgpu = self.spec.mgpu if kinds is None else kinds.get(gpu_type, self.spec.mgpu)
-        return mgpu, self.spec.cpu_mcores, self.spec.memory_mib
-
-
-@dataclass(slots=True)
-class PastServer:
-    """A server, in service or not."""
-
-    up: ev.ServerUp
-    in_service: bool = True
-    moves: bool = False
-    free: list[int] = field(default_factory=list)
-    """Milli-GPUs, millicores and MiB that no job claims."""
-    idle: list[int] = field(default_factory=list)
-    """Milli-GPUs of each GPU that no job claims; empty for a pool, whose GPUs have no numbers."""
-
-    def resize(self, event: ev.CapacitySet) -> None:
-        """Give a server of the past state other amounts, whatever is claimed of them."""
-        before, self.up = (
-            self.up,
-            replace(self.up, gpus=event.gpus, cpu_mcores=event.cpu_mcores, memory_mib=event.memory_mib),
-        )
-        more = (self.up.gpus - before.gpus) * GPU_MILLI, self.up.cpu_mcores - before.cpu_mcores
-        for at, amount in enumerate((*more, self.up.memory_mib - before.memory_mib)):
-            self.free[at] += amount
-        numbered = event.gpus if event.gpus <= MOST_NUMBERED else 0
-        self.idle = [*self.idle[:numbered], *[GPU_MILLI] * (numbered - len(self.idle))]
 
 
 class PastRoom:
@@ -120,12 +65,11 @@ def _numbered(groups: list[tuple[str, ...]]) -> tuple[Ints, list[str]]:
     return np.array([numbers[group] for group in groups], np.int64), [group[0] for group in numbers]
 
 
-class PastState:
-    """The world after the events so far."""
+class PastState(LogFold):
+    """The world after the events so far: jobs and servers, and data."""
 
     def __init__(self) -> None:
-        self.jobs: dict[str, PastJob] = {}
-        self.servers: dict[str, PastServer] = {}
+        super().__init__()
         self._datasets = Datasets({})
         self.all_mb = 0
         """Sizes of all datasets."""
@@ -134,38 +78,9 @@ class PastState:
         """Regions with room for a job, by what it asks for, since servers last changed."""
         self._servers_with_room: PastRoom | None = None
 
-    def take(self, stored: ev.Stored) -> None:
-        """Take in the next event of the log."""
-        event = stored.event
-        if isinstance(event, ev.Submitted):
-            self.jobs[event.job] = PastJob(event.job, event.spec, stored.at_ms)
-        elif isinstance(event, ev.Bound):
-            self.jobs[event.job].bound = event.region
-        elif isinstance(event, ev.Placed):
-            self._placed(event)
-        elif isinstance(event, ev.Shared):
-            holder, guest = event.jobs
-            self.jobs[holder].partner, self.jobs[guest].partner = guest, holder
-        elif isinstance(event, ev.StopAsked):
-            self._release(event.job)
-        elif isinstance(event, (ev.Stopped, ev.Finished, ev.Failed)):
-            self._release(event.job)
-            job = self.jobs[event.job]
-            job.placed, job.waits = None, True
-            if job.cancelled or not isinstance(event, ev.Stopped):
-                del self.jobs[event.job]
-        elif isinstance(event, ev.Cancelled):
-            self.jobs[event.job].cancelled = True
-            if self.jobs[event.job].waits:
-                del self.jobs[event.job]
-        else:
-            self._servers_or_data(event)
-
-    def _servers_or_data(self, event: ev.Event) -> None:
-        """Take in an event about servers or data for the state at a time of the log."""
-        if isinstance(event, (ev.ServerUp, ev.ServerDown, ev.ServerMoved, ev.MoveAsked, ev.CapacitySet)):
-            self._server(event)
-        elif isinstance(event, ev.DatasetCreated):
+    def take(self, at_ms: int, event: ev.Event) -> tuple[PastJob, ...]:
+        """Take in the next event of the log; see ``LogFold``."""
+        if isinstance(event, ev.DatasetCreated):
             self.all_mb += event.size_mb - self._datasets.size_mb.get(event.dataset, 0)
             self._datasets.created(event)
         elif isinstance(event, ev.CopyAsked):
@@ -174,48 +89,14 @@ class PastState:
             self._datasets.copy_ended(event)
         elif isinstance(event, ev.ReplicaDropped):
             self._datasets.dropped(event)
+        return super().take(at_ms, event)
 
     def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked | ev.CapacitySet) -> None:
-        """Take in an event of a server."""
         self._supply = self._servers_with_room = None
         self._room.clear()
-        if isinstance(event, ev.ServerUp):
-            free = [event.gpus * GPU_MILLI, event.cpu_mcores, event.memory_mib]
-            idle = [GPU_MILLI] * event.gpus if event.gpus <= MOST_NUMBERED else []
-            self.servers[event.server] = PastServer(event, free=free, idle=idle)
-        elif isinstance(event, ev.ServerDown):
-            self.servers[event.server].in_service = False
-        elif isinstance(event, ev.CapacitySet):
-            self.servers[event.server].resize(event)
-        else:
-            server = self.servers[event.server]
-            server.moves = isinstance(event, ev.MoveAsked)
-            if isinstance(event, ev.ServerMoved):
-                server.up = replace(server.up, region=event.region, cluster=event.cluster)
-
-    def _placed(self, event: ev.Placed) -> None:
-        """Take in the placement of a job for the state at a time of the log."""
-        for victim in event.victims:
-            self._release(victim)
-        job = self.jobs[event.job]
-        job.waits, job.placed, job.claims = False, event, True
-        if not job.partner:
-            self._claim(job, -1)
-
-    def _release(self, name: str) -> None:
-        """Release the servers that a job claims, to its partner if it has one."""
-        job = self.jobs.get(name)
-        if job is not None and job.claims:
-            job.claims = False
-            other = self.jobs.get(job.partner)
-            job.partner = ""
-            if other is not None:
-                other.partner = ""
-            if other is None or not other.claims:
-                self._claim(job, 1)
+        super()._server(event)
 
     def _claim(self, job: PastJob, sign: int) -> None:
-        """Add (1) or take away (−1) a job's claims on its servers."""
         self._room.clear()
         for share in job.placed.shares if job.placed is not None else ():
             server = self.servers[share.server]
@@ -229,7 +110,7 @@ class PastState:
 
     # --- what was so ---
 
-    def supply_mgpu(self) -> dict[tuple[str, str], int]:
+    def supply_by_cell(self) -> dict[tuple[str, str], int]:
         """(region, GPU type) → the milli-GPUs of its servers in service."""
         if self._supply is None:
             self._supply = {}

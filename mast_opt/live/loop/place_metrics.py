@@ -9,7 +9,8 @@ import numpy as np
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.fragmentation import TaskShape, fragmented_mgpu
-from mast_opt.live.loop.past_state import GPU_MILLI, PastJob, PastState
+from mast_opt.live.loop.log_fold import GPU_MILLI, PastJob
+from mast_opt.live.loop.past_state import PastState
 from mast_opt.live.loop.worst_ratio import Mask, worst_ratio
 
 HOUR_MS = 3_600_000
@@ -142,7 +143,7 @@ class _Sweep:
             self.begun.append(event.job)
         elif isinstance(event, ev.Finished):
             self._finished(event)
-        self.past.take(stored)
+        self.past.take(stored.at_ms, event)
         self.active = len(self.past.jobs)
 
     def finish(self, until_ms: int | None) -> None:
@@ -173,7 +174,7 @@ class _Sweep:
         """Measure places at one moment: ratios, stranded jobs, fragmentation."""
         for job in self.past.jobs.values():
             self._check_data(job)
-        supply = self.past.supply_mgpu()
+        supply = self.past.supply_by_cell()
         if not supply:
             return
         servers = [server for server in self.past.servers.values() if server.in_service and server.idle]
@@ -215,7 +216,7 @@ class _Sweep:
 
     def _check_data(self, job: PastJob) -> None:
         """Count a job that could run now in a region without its data: it waits for data alone."""
-        if not job.waits or job.name in self.for_data or job.name not in self.counted:
+        if job.placed is not None or job.name in self.for_data or job.name not in self.counted:
             return
         holders = self.past.holders(job.spec.datasets)
         if holders is None:
@@ -236,7 +237,7 @@ class _Sweep:
         kinds = None if spec.gpu_types is None else frozenset(spec.gpu_types)
         self.shapes[TaskShape(spec.mgpu, spec.cpu_mcores, spec.memory_mib, kinds)] += spec.tasks
         self.begun.append(event.job)
-        self.entered[event.job] = at_ms, self.active_ms, sum(self.past.supply_mgpu().values())
+        self.entered[event.job] = at_ms, self.active_ms, sum(self.past.supply_by_cell().values())
 
     def _started(self, event: ev.Started) -> None:
         """Take in the start of a job: whether its data is in its region."""

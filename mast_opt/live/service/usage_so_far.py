@@ -60,10 +60,9 @@ class UsageSoFar:
             raise StoreError("the first events are not kept any more, and no snapshot can be read")
         (state,) = states
         self._fold, self._sums, self._seq = HistoryBuilder(), UsageSums(), state.seq
-        for one in state.inventory.server_of.values():
-            self._fold.types[one.name] = one.gpu_type
         jobs = state.jobs.values()
-        events: list[ev.Event] = [ev.Submitted(job.name, job.spec) for job in jobs]
+        events: list[ev.Event] = [ev.ServerUp.of(one) for one in state.inventory.server_of.values()]
+        events += [ev.Submitted(job.name, job.spec) for job in jobs]
         events += [ev.Shared((job.partner, job.name), job.region, "", job.shares) for job in jobs if job.is_guest]
         for job in jobs:
             if job.shares:

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.core.solve_result import Status
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.report.result_sections import order_date_sections
+from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.mip import Mip
 
 
 def growing(lead_days: int = 20, most_steps: int = 5) -> DataPlacement:
@@ -109,7 +111,7 @@ def test_a_day_is_a_whole_number(tmp_path: Path, value: str) -> None:
         mast_opt.read_periods(file)
 
 
-@pytest.mark.parametrize("factors", [(1.0, 1.5, 1.5), (1.2, 1.2, 1.2), (1.0, 1.0, 2.5)])
+@pytest.mark.parametrize("factors", [(1.0, 1.5, 1.5), (1.2, 1.2, 1.2), (1.0, 1.0, 2.5), (1.0, 2.0, 0.6)])
 def test_the_cheapest_steps_and_their_days_by_trying_all(factors: tuple[float, ...]) -> None:
     """Every set of steps of a tiny company, period by period: the cheapest, of these the least in the earlier ones."""
     steps = [(four, eight) for four in range(5) for eight in range(3)]
@@ -126,6 +128,28 @@ def test_the_cheapest_steps_and_their_days_by_trying_all(factors: tuple[float, .
     answer = mast_opt.buy_in_time(growing(), scenarios, solver="highs", threads=1)
     spent = list(accumulate(float(sum(row.usd for row in one.bought)) for one in answer.periods))
     assert (spent[-1], sum(spent[:-1])) == min(ways)
+
+
+def test_without_time_for_the_purchases_everything_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program of purchases finds nothing; plans with everything do, and the relaxation proves what is needed."""
+    get = backends.get
+
+    class Slow:
+        """HiGHS, but for programs of purchases other than the relaxation."""
+
+        def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+            if mip.name == "expansion_relaxation" or all(block.name != "buy" for block in mip.columns):
+                return get("highs").solve(mip, params)
+            return SolveResult(Status.NO_SOLUTION, None, None, None, Limit.TIME, "")
+
+    monkeypatch.setattr(backends, "get", lambda name: Slow())
+    seen: list[mast_opt.Event] = []
+    answer = mast_opt.buy_in_time(growing(), quarters(), solver="highs", on_event=seen.append, threads=1)
+    assert (answer.status, answer.usd) == (Status.FEASIBLE, 5 * 100 + 5 * 180)
+    assert answer.bound_usd == pytest.approx(180)
+    assert all(mast_opt.verify(one.instance, one.plan).ok for one in answer.periods)
+    assert [one.stage for one in seen] == ["q3", "q2", "q1", "all periods"]
+    assert seen[-1].incumbent == 1400
 
 
 def test_a_heuristic_goes_from_period_to_period() -> None:

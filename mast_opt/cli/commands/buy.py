@@ -140,13 +140,18 @@ def _in_time(
     from mast_opt.planner.analysis.purchases_in_time import buy_in_time
     from mast_opt.planner.analysis.scenario_files import read_periods
     from mast_opt.planner.report.result_sections import order_date_sections
+    from mast_opt.planner.report.terminal.progress import Progress
     from mast_opt.planner.report.terminal.sections import show_section
 
     periods = read_periods(file)
     with Interrupt(run, "nothing") as interrupt:
         run.compile(problem, asked["solver"], interrupt.cancel)
-        with run.phase("solve", f"choosing purchases for {len(periods)} periods"):
-            answer = buy_in_time(problem, periods, **asked, **limits.keywords(interrupt.cancel))
+        words = f"purchases for {len(periods)} periods"
+        with (
+            run.phase("solve"),
+            Progress(run.err, words, limits.time_limit, run.elapsed_s, "no purchases yet") as progress,
+        ):
+            answer = buy_in_time(problem, periods, **asked, on_event=progress, **limits.keywords(interrupt.cancel))
     run.record.update(order_date_keys(answer, begin))
     code = Exit.OK if answer.periods else exit_for(answer.status)
     least = "" if answer.bound_usd is None else f"; proven: none are cheaper than {answer.bound_usd:,.0f} USD"

@@ -14,6 +14,7 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
 from mast_opt.planner.analysis.purchase_question import (
     OUT_OF_REACH,
+    SLACK,
     BuyParams,
     Purchases,
     Question,
@@ -100,30 +101,44 @@ class _Tried:
     plan: Any | None
 
 
-def _exact(question: Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
-    """Purchases by an exact solver: nothing and everything that there is to buy, then purchases and plan by one
-    program, then the plan by the objective of the instance.
+@dataclass(frozen=True)
+class Cheapest:
+    """The cheapest steps that were found for one question, and what is proven of their price."""
+
+    steps: Steps
+    plan: Any | None
+    """A plan at the target with these steps; None if none was found."""
+    bound: float
+    proven: bool
+    message: str
+    out_of_reach: bool = False
+    """True if it is proven that nothing on offer suffices."""
+
+
+def cheapest(question: Question, solver: str, params: SolveParams, clock: Clock, helper: str) -> Cheapest:
+    """The cheapest steps by an exact solver: nothing and everything that there is to buy, then one program.
 
     Args:
         helper: a heuristic that looks for a plan where the solver finds none in time; empty for none.
     """
-    q, clock = question, Clock(params.time_limit_s)
-    backend = backends.get(solver)
-    none: Steps = np.zeros(len(q.offers), np.int64)
-    first = tried_with(q, none, solver, params, clock, helper)
+    q, backend, none = question, backends.get(solver), np.zeros(len(question.offers), np.int64)
+    small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
+    least = backends.get("highs").solve(small.mip, replace(params, time_limit_s=clock.budget_s(q.params.first_share)))
+    if least.status.is_infeasible:
+        return Cheapest(none, None, 0.0, True, OUT_OF_REACH, out_of_reach=True)
+    bound, proven = max(least.bound or 0.0, 0.0), False
+    first = tried_with(q, none, solver, params, clock, helper) if bound <= SLACK else _Tried(True, None)
     if first.plan is not None:
-        plan = _plan_within(q, none, first.plan, solver, params, clock)
-        return q.answer(none, plan, 0.0, True, "no purchase is needed")
+        return Cheapest(none, first.plan, 0.0, True, "no purchase is needed")
     most = tried_with(q, q.most_steps, solver, params, clock, helper)
     if most.too_little:
-        return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
+        return Cheapest(none, None, bound, True, OUT_OF_REACH, out_of_reach=True)
     steps, plan, words = q.most_steps, most.plan, "everything that may be bought; nothing cheaper was found in time"
-    bound, proven = 0.0, False
     for exact_shares in (False, True):
         program = q.hooks.program(q.problem, q.most_steps, q.ratio, q.tier, exact_shares)
         result = backend.solve(program.mip, replace(params, time_limit_s=clock.budget_s(q.params.purchase_share)))
         if result.status.is_infeasible and plan is None:
-            return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
+            return Cheapest(none, None, bound, True, OUT_OF_REACH, out_of_reach=True)
         bound = max(bound, result.bound or 0.0)
         if result.x is None:
             break
@@ -134,8 +149,19 @@ def _exact(question: Question, solver: str, params: SolveParams, helper: str) ->
             proven = result.status is Status.OPTIMAL
             break
     if plan is None:
-        return q.nothing(Status.NO_SOLUTION, "no plan at the target was found in time, whatever is bought", bound)
-    return q.answer(steps, _plan_within(q, steps, plan, solver, params, clock), bound, proven, words)
+        words = "no plan at the target was found in time, whatever is bought"
+    return Cheapest(steps, plan, bound, proven, words)
+
+
+def _exact(question: Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
+    """Purchases by an exact solver, then the plan by the objective of the instance."""
+    q, clock = question, Clock(params.time_limit_s)
+    found = cheapest(q, solver, params, clock, helper)
+    if found.plan is None:
+        status = Status.INFEASIBLE if found.out_of_reach else Status.NO_SOLUTION
+        return q.nothing(status, found.message, None if found.out_of_reach else found.bound)
+    plan = _plan_within(q, found.steps, found.plan, solver, params, clock)
+    return q.answer(found.steps, plan, found.bound, found.proven, found.message)
 
 
 def tried_with(question: Question, steps: Steps, solver: str, params: SolveParams, clock: Clock, helper: str) -> _Tried:

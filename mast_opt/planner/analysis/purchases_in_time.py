@@ -1,9 +1,10 @@
-"""Purchases over several periods (``buy --periods``): what to order when, by one program over all periods."""
+"""Purchases over several periods (``buy --periods``): what to order when, period by period and in one program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Generic, Unpack
 
 import numpy as np
@@ -12,18 +13,19 @@ from mast_opt.core.arguments import a, a_finite, a_text, a_whole, checked, each,
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
-from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.solve_result import Event, SolveParams, Status
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.purchase_question import (
     OUT_OF_REACH,
+    SLACK,
     BuyParams,
     Purchase,
     Question,
     params_given,
     positive,
 )
-from mast_opt.planner.analysis.purchases import by_heuristic, tried_with
+from mast_opt.planner.analysis.purchases import Cheapest, by_heuristic, cheapest, tried_with
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated
 from mast_opt.planner.analysis.two_stage import extensive
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
@@ -38,6 +40,7 @@ from mast_opt.problems.registry import SolverName
 
 LEAST_STEP = Fraction(1, 2000)
 """Relative precision of the least target that is in reach."""
+NONE_IN_TIME = "no plans at the target were found in time"
 Dated = Sequence[tuple[Question, str, int]]
 """Question, name and first day of each period."""
 
@@ -81,18 +84,21 @@ def buy_in_time(
     tier: int | None = None,
     solver: SolverName = DEFAULT_SOLVER,
     params: BuyParams | Mapping[str, object] | None = None,
+    on_event: Callable[[Event], None] | None = None,
     **limits: Unpack[SolveLimits],
 ) -> PurchasesInTime[PlanT]:
     """The cheapest purchases with which no demand of any period is more than ``target`` times its supply, and of these
     the ones that are needed latest.
 
     A period begins when the days of those before are over, and can use what was ordered early enough. A MIP solver
-    decides all periods in one program; a heuristic goes from period to period. Copies count from today in each period.
+    decides the last period, then each earlier one with at most that, and then, if something is left to prove, all
+    periods in one program; a heuristic goes from period to period. Copies count from today in each period.
 
     Args:
         problem: an instance with candidates.
         periods: their changes, which stay, as in ``plan_periods``.
         target, tier, solver, params, limits: as in ``buy``.
+        on_event: called when a MIP solver turns to a period (``stage``), with the price and bound that are known.
 
     Raises:
         UsageError: nothing is offered, or a period or an argument cannot be honoured.
@@ -101,7 +107,8 @@ def buy_in_time(
     if hooks.expansion is None or hooks.rolling is None:
         raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
     check_scenarios(kind, periods)
-    ratio, chosen, given = positive("target", target), params_given(params), params_of(limits)
+    ratio, chosen = positive("target", target), params_given(params)
+    given = replace(params_of(limits), on_event=on_event)
     rehearse(kind, needed(kind, solver, problem), given.cancel)
     every = [
         (Question(kind, hooks.expansion, now, ratio, tier, None, day, chosen), period.name, day)
@@ -110,14 +117,66 @@ def buy_in_time(
     if solver in kind.solvers.heuristics:
         return _in_turn(every, solver, given)
     helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
-    return _together(every, exact_solver(kind, solver), given, helper)
+    return _exactly(every, exact_solver(kind, solver), given, helper)
 
 
-def _together(every: Dated, solver: str, params: SolveParams, helper: str) -> PurchasesInTime[Any]:
+def _exactly(every: Dated, solver: str, params: SolveParams, helper: str) -> PurchasesInTime[Any]:
+    """The last period first, then each earlier one with at most what the next one has; one program over all periods
+    where that leaves something to prove or to find.
+    """
+    clock, kind, quiet = Clock(params.time_limit_s), every[0][0].kind.name, replace(params, on_event=None)
+    cap, bounds, found = every[-1][0].most_steps, list[float](), list[Cheapest]()
+    for left, (q, name, _) in zip(range(len(every), 0, -1), reversed(every), strict=True):
+        _tell(params, clock, None if not found else float(q.price(found[0].steps)), max(bounds, default=None), name)
+        timed = Clock(clock.budget_s(1 / (left + 1)))
+        one = cheapest(q, solver, quiet, timed, helper)
+        if one.out_of_reach:
+            return PurchasesInTime(kind, Status.INFEASIBLE, message=_out_of_reach(every))
+        bounds.append(one.bound)
+        if one.plan is None or (one.steps > cap).any():
+            fewer = copy(q)
+            fewer.most_steps = np.minimum(q.most_steps, cap)
+            one = cheapest(fewer, solver, quiet, Clock(clock.budget_s(1 / (left + 1))), helper)
+        found.append(one)
+        if one.plan is None:
+            break
+        cap = one.steps
+    answer = PurchasesInTime[Any](kind, Status.NO_SOLUTION, bound_usd=max(bounds), message=NONE_IN_TIME)
+    if found[-1].plan is not None:
+        prices = [float(every[0][0].price(one.steps)) for one in found]
+        proven = all(price <= least * (1 + params.gap) + SLACK for price, least in zip(prices, bounds, strict=True))
+        steps, plans = [one.steps for one in reversed(found)], [one.plan for one in reversed(found)]
+        answer = _answer(every, steps, plans, max(bounds), proven)
+    if answer.status is Status.OPTIMAL or clock.remaining_s <= 0 or params.cancel.is_set():
+        return answer
+    _tell(params, clock, None if answer.usd is None else float(answer.usd), max(bounds), "all periods")
+    other = _together(every, solver, quiet, clock, helper, max(bounds))
+    better = other.status is Status.OPTIMAL or other.status.is_infeasible or _spent(other) < _spent(answer)
+    best = other if better else answer
+    bound = max(bounds) if other.bound_usd is None else max(other.bound_usd, *bounds)
+    return best if best.usd is None else replace(best, bound_usd=min(bound, float(best.usd)))
+
+
+def _spent(answer: PurchasesInTime[Any]) -> tuple[Fraction, ...]:
+    """Price of all purchases, then what is spent before the last period, added up over periods; infinite without."""
+    if answer.usd is None:
+        return (Fraction(10**30),)
+    each = [sum((row.usd for row in one.bought), Fraction(0)) for one in answer.periods]
+    return answer.usd, sum(list(accumulate(each))[:-1], Fraction(0))
+
+
+def _tell(params: SolveParams, clock: Clock, usd: float | None, bound: float | None, what: str) -> None:
+    """Say which period is being decided, and what is known of the price."""
+    if params.on_event is not None:
+        params.on_event(Event(clock.elapsed_s, usd, bound, what))
+
+
+def _together(
+    every: Dated, solver: str, params: SolveParams, clock: Clock, helper: str, bound: float
+) -> PurchasesInTime[Any]:
     """One program for the price, a second one for the latest orders at that price, then a plan of each period."""
-    clock, backend, questions = Clock(params.time_limit_s), backends.get(solver), [q for q, *_ in every]
+    backend, questions = backends.get(solver), [q for q, *_ in every]
     kind = questions[0].kind.name
-    bound, words = 0.0, "no plans at the target were found in time"
     for exact_shares in (False, True):
         mip, buy, price = _program(questions, exact_shares)
         last = _priced(mip, buy[-1:], price)
@@ -138,7 +197,7 @@ def _together(every: Dated, solver: str, params: SolveParams, helper: str) -> Pu
         if all(plan is not None for plan in tried):
             proven = result.status is Status.OPTIMAL and later.status is Status.OPTIMAL
             return _answer(every, steps, tried, bound, proven)
-    return PurchasesInTime(kind, Status.NO_SOLUTION, bound_usd=bound, message=words)
+    return PurchasesInTime(kind, Status.NO_SOLUTION, bound_usd=bound, message=NONE_IN_TIME)
 
 
 def _program(questions: list[Question], exact_shares: bool) -> tuple[Mip, list[Any], FloatArray]:
@@ -167,9 +226,12 @@ def _in_turn(every: Dated, solver: str, params: SolveParams) -> PurchasesInTime[
     """The purchases of a heuristic, period by period; what one period bought is there in the next."""
     clock, steps, plans, bound = Clock(params.time_limit_s), list[Steps](), [], 0.0
     for at, (q, name, _) in enumerate(every):
+        _tell(params, clock, None, bound if steps else None, name)
         least: Steps = steps[-1] if steps else np.zeros(len(q.offers), np.int64)
         q.problem, q.most_steps = q.hooks.bought(q.problem, least), np.maximum(q.most_steps - least, 0)
-        found = by_heuristic(q, solver, replace(params, time_limit_s=clock.budget_s(1 / (len(every) - at))), None)
+        found = by_heuristic(
+            q, solver, replace(params, on_event=None, time_limit_s=clock.budget_s(1 / (len(every) - at))), None
+        )
         if found.plan is None:
             status = Status.INFEASIBLE if found.status.is_infeasible and not steps else Status.NO_SOLUTION
             return PurchasesInTime(q.kind.name, status, message=f"{name}: {found.message}")

@@ -20,7 +20,7 @@ ARGUED = {
     ),
 }
 """Page → the most words that it may have instead, and why."""
-PROSE = 63_000
+PROSE = 63_200
 """Most words of all pages outside tables; a commit that raises it says for which pages."""
 ALL = 78_000
 """Most words of all pages, tables included that no command writes; likewise."""

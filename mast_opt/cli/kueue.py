@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
@@ -17,6 +17,9 @@ from mast_opt.core.wording import counted, shown
 if TYPE_CHECKING:
     from mast_opt.live.hosts.kueue.api import LightkubeApi
     from mast_opt.live.hosts.kueue.nomination import DispatchParams
+
+
+HookName = Literal["boost", "gates", "data"]
 
 
 def contexts_of(worker: Sequence[str]) -> dict[str, str]:
@@ -40,6 +43,7 @@ class KueueOptions:
     most: Annotated[
         int, Parameter(help="Clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20))
     ] = 3
+    hook: Annotated[list[HookName] | None, repeated("Hook of Kueue 0.17 and later to use.")] = None
     shadow: Annotated[bool, Parameter(help="Look and decide, and change nothing.", negative=())] = False
 
     def connected(self) -> "tuple[LightkubeApi, dict[str, LightkubeApi], Mapping[str, frozenset[str]] | None]":
@@ -49,12 +53,12 @@ class KueueOptions:
             ApiError, BackendUnavailable, InputError, UsageError: it cannot be.
         """
         from mast_opt.live.hosts.kueue.api import LightkubeApi
-        from mast_opt.live.hosts.kueue.manifests import read_replicas
+        from mast_opt.live.hosts.kueue.manifests import ReplicaFile
 
         contexts = contexts_of(self.worker or ())
         if not contexts:
             raise UsageError("expected --worker NAME=CONTEXT, for each cluster of MultiKueueConfig")
-        known = None if self.replicas is None else read_replicas(self.replicas, set(contexts))
+        known = None if self.replicas is None else ReplicaFile(self.replicas, set(contexts))
         file = None if self.kubeconfig is None else str(self.kubeconfig)
         workers = {name: LightkubeApi(file, context, name=name) for name, context in contexts.items()}
         return LightkubeApi(file, self.manager, name="the manager"), workers, known
@@ -62,15 +66,18 @@ class KueueOptions:
 
 def params_of(kueue: KueueOptions, priorities: str | None) -> "DispatchParams":
     """Parameters of the dispatcher; ``priorities`` are whole numbers with commas between them. Raises UsageError."""
-    from mast_opt.live.hosts.kueue.nomination import DispatchParams
+    from mast_opt.live.hosts.kueue.nomination import DispatchParams, Hook
 
+    hooks = frozenset(Hook(one) for one in kueue.hook or ())
+    if Hook.DATA in hooks and kueue.replicas is None:
+        raise UsageError("--hook data: expected --replicas, which says where data has arrived")
     if priorities is None:
-        return DispatchParams(kueue.round, kueue.most)
+        return DispatchParams(kueue.round, kueue.most, hooks=hooks)
     try:
         least = tuple(int(one) for one in priorities.split(","))
     except ValueError:
         raise UsageError(f"--priorities {priorities!r}; expected whole numbers with commas, as in 1000,100,0") from None
-    return DispatchParams(kueue.round, kueue.most, least)
+    return DispatchParams(kueue.round, kueue.most, least, hooks)
 
 
 def advise_folder(run: Run, folder: Path) -> Answer:

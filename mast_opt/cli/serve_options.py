@@ -39,8 +39,8 @@ def listening(where: tuple[str, int]) -> socket.socket:
 
 def check_host(host: str, fleet: Path | None, kueue: KueueOptions) -> None:
     """Raises UsageError for options of ``mast-opt serve`` that do not go with its host."""
-    if host == "sim" and kueue.worker:
-        raise UsageError("--worker goes with --host kueue")
+    if host == "sim" and (kueue.worker or kueue.hook):
+        raise UsageError("--worker and --hook go with --host kueue")
     if host == "kueue" and fleet is not None:
         raise UsageError("--fleet: the servers of Kueue are the quotas of its workers; leave it away")
 

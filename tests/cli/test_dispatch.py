@@ -61,6 +61,7 @@ def test_one_turn(call: Call, clusters: Clusters, kubeconfig: Path) -> None:
         (["--worker", "a=b", "--json"], "--once"),
         (["--worker", "a=b", "--kubeconfig", "none", "--once"], "cannot be reached"),
         (["--worker", "a=b", "--replicas", "none", "--once"], "none cannot be read"),
+        (["--worker", "a=b", "--hook", "gates", "--once"], "go with mast-opt serve"),
     ],
 )
 def test_what_cannot_be_done_is_named(call: Call, tokens: list[str], words: str) -> None:

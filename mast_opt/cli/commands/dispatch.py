@@ -39,6 +39,8 @@ def command(
 
     if json and not once:
         raise UsageError("--json prints one object; expected --once with it")
+    if set(kueue.hook or ()) - {"data"}:
+        raise UsageError("--hook boost and --hook gates go with mast-opt serve --host kueue, which chooses victims")
     manager, workers, replicas = kueue.connected()
     params = params_of(kueue, None)
     dispatcher = Dispatcher(manager, workers, params, replicas=replicas, shadow=kueue.shadow)

@@ -17,7 +17,7 @@ from mast_opt.live.hosts.kueue.api import PLURALS, ApiError
 from mast_opt.live.hosts.kueue.patches import Patch
 from tests.hosts.kueue.stand_in import StandIn
 
-KINDS = {plural: kind for kind, plural in PLURALS.items()}
+KINDS = {plural: kind for kind, plural in PLURALS.items()} | {"jobs": "Job"}
 TOKEN = "secret"
 
 
@@ -72,13 +72,14 @@ def served(stand_in: StandIn, folder: Path, *, crds: bool = True, token: str = T
                 return
             parts, query = self.parts()
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            assert parts[-1] == "status"
-            kind = KINDS[parts[-3]]
+            status = parts[-1] == "status"
+            kind, name = (KINDS[parts[-3]], parts[-2]) if status else (KINDS[parts[-2]], parts[-1])
             namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts else ""
             force = query.get("force", ["false"])[0] == "true"
-            manager, name = query["fieldManager"][0], parts[-2]
+            manager = query["fieldManager"][0]
             try:
-                stand_in.patch_status(Patch(kind, namespace, name, self.headers["Content-Type"], manager, force, body))
+                content = self.headers["Content-Type"]
+                stand_in.patch(Patch(kind, namespace, name, content, manager, force, body, status))
             except ApiError as error:
                 self.refuse(error.status, str(error))
             else:

@@ -56,8 +56,9 @@ class RealApi:
         if self.has(name):
             self.call("DELETE", path_of("Workload", name))
 
-    def patch_status(self, patch: Patch) -> None:
-        path = f"{path_of(patch.kind, patch.name, patch.namespace)}/status?fieldManager={patch.manager}"
+    def patch(self, patch: Patch) -> None:
+        part = "/status" if patch.status else ""
+        path = f"{path_of(patch.kind, patch.name, patch.namespace)}{part}?fieldManager={patch.manager}"
         if patch.content_type == APPLY:
             path += f"&force={str(patch.force).lower()}"
         self.call("PATCH", path, patch.body, patch.content_type)

@@ -21,7 +21,7 @@ from mast_opt.live.hosts.kueue.reading import cluster_view
 from tests.hosts.kueue.objects import NOW, Object, admission, condition
 
 Path = tuple[str, ...]
-KEYED = {"conditions": "type", "admissionChecks": "name", "podSetAssignments": "name"}
+KEYED = {"conditions": "type", "admissionChecks": "name", "podSetAssignments": "name", "preemptionGates": "name"}
 """Lists whose items have a key."""
 
 
@@ -134,7 +134,7 @@ class StandIn:
     def close(self) -> None:
         self.closed = True
 
-    def patch_status(self, patch: Patch) -> None:
+    def patch(self, patch: Patch) -> None:
         self._reach()
         key = self._key(patch.kind, patch.namespace, patch.name)
         if key not in self.objects:
@@ -142,7 +142,13 @@ class StandIn:
         version = patch.body.get("metadata", {}).get("resourceVersion")
         if version is not None and version != self.objects[key]["metadata"]["resourceVersion"]:
             raise ApiError(409, "the object has been modified")
-        self._patched(key, patch, leaves(patch.body["status"]))
+        if patch.status:
+            self._patched(key, patch, leaves(patch.body["status"]))
+            return
+        after = copy.deepcopy(self.objects[key])
+        notes = {**after["metadata"].get("annotations", {}), **patch.body["metadata"]["annotations"]}
+        after["metadata"]["annotations"] = {name: text for name, text in notes.items() if text is not None}
+        self._put(key, after)
 
     def _patched(self, key: tuple[str, str, str], patch: Patch, given: dict[Path, Any]) -> None:
         before = self.objects[key]
@@ -219,7 +225,7 @@ class Api(Protocol):
         """Delete a workload, if it is there."""
         ...
 
-    def patch_status(self, patch: Patch) -> None:
+    def patch(self, patch: Patch) -> None:
         """See ``KubeApi``."""
         ...
 
@@ -238,7 +244,7 @@ class Kueue:
             "kind": "Workload",
             "metadata": {"name": name, "namespace": "default"},
         }
-        api.patch_status(Patch("Workload", "default", name, APPLY, "kueue-admission", True, {**body, "status": status}))
+        api.patch(Patch("Workload", "default", name, APPLY, "kueue-admission", True, {**body, "status": status}))
 
     def reserve(self, name: str, *checks: str) -> None:
         """The manager reserves quota; its checks are pending."""
@@ -271,13 +277,21 @@ class Kueue:
                 continue
             for cluster, api in self.workers.items():
                 if cluster in nominated and not api.has(name):
-                    copied = {part: one[part] for part in ("apiVersion", "kind", "spec")}
-                    api.create({**copied, "metadata": {"name": name, "namespace": "default"}})
+                    api.create(self._copy(one))
                 elif cluster not in nominated and api.has(name):
                     api.remove(name)
-            first = next((cluster for cluster in nominated if self._admits(self.workers[cluster], name)), None)
+            first = self._first(name, nominated)
             if first is not None:
                 self._remote_is_first(name, status, nominated, first)
+
+    def _copy(self, one: Object) -> Object:
+        """A copy of a workload for a worker."""
+        copied = {part: one[part] for part in ("apiVersion", "kind", "spec")}
+        return {**copied, "metadata": {"name": one["metadata"]["name"], "namespace": "default"}}
+
+    def _first(self, name: str, nominated: list[str]) -> str | None:
+        """The first cluster that admits a workload."""
+        return next((cluster for cluster in nominated if self._admits(self.workers[cluster], name)), None)
 
     def _obeys_rules(self, name: str, status: Object) -> None:
         """Kueue's rules in CEL, which an API server of 1.20 does not know: what it lets pass is refused here."""

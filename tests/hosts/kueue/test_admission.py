@@ -135,13 +135,13 @@ CASES: dict[str, tuple[list[Object], dict[str, str | list[str]]]] = {
         ],
         {"hi": ["p5"]},
     ),
-    "as few as possible": (
+    "the size does not count": (
         [
             queue(gpus=16, preemption=LOWER),
             *(running(name, pods(gpus), priority=5) for name, gpus in (("a", 4), ("b", 4), ("c", 8))),
             gives("hi", "q", priority=100),
         ],
-        {"hi": ["c"]},
+        {"hi": ["a", "b"]},
     ),
     "equals do not stop": (
         [queue(gpus=8, preemption=LOWER), running("a", priority=100), gives("hi", "q", priority=100)],

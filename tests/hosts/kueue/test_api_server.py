@@ -60,13 +60,13 @@ def test_all_crds_are_served(servers: Servers) -> None:
 def test_the_schema_is_checked(real: Real) -> None:
     submit(real)
     with pytest.raises(ApiError) as refused:
-        real.manager.patch_status(
+        real.manager.patch(
             Patch("Workload", "default", "w", MERGE, OURS, False, {"status": {"nominatedClusterNames": "east"}})
         )
     assert refused.value.status == 422
     many = {"status": {"nominatedClusterNames": [f"c{number}" for number in range(21)]}}
     with pytest.raises(ApiError) as refused:
-        real.manager.patch_status(Patch("Workload", "default", "w", MERGE, OURS, False, many))
+        real.manager.patch(Patch("Workload", "default", "w", MERGE, OURS, False, many))
     assert refused.value.status == 422
 
 
@@ -95,9 +95,9 @@ def test_a_workload_is_nominated_copied_and_admitted(real: Real) -> None:
 
 def test_a_full_copy_is_for_one_version_only(real: Real) -> None:
     found = submit(real)
-    real.manager.patch_status(patches.nomination(found, ["east"], clears=False))
+    real.manager.patch(patches.nomination(found, ["east"], clears=False))
     with pytest.raises(ApiError) as refused:
-        real.manager.patch_status(patches.nomination(found, ["west"], clears=False))
+        real.manager.patch(patches.nomination(found, ["west"], clears=False))
     assert refused.value.status == 409
     assert real.manager.get("w")["status"]["nominatedClusterNames"] == ["east"]
 
@@ -106,7 +106,7 @@ def test_a_field_alone_under_kueues_name_wipes_the_reservation(real: Real) -> No
     found = submit(real)
     head = {part: found[part] for part in ("apiVersion", "kind")}
     body = {**head, "metadata": {"name": "w"}, "status": {"nominatedClusterNames": ["east"]}}
-    real.manager.patch_status(Patch("Workload", "default", "w", APPLY, KUEUE, True, body))
+    real.manager.patch(Patch("Workload", "default", "w", APPLY, KUEUE, True, body))
     assert real.manager.get("w")["status"] == {"nominatedClusterNames": ["east"]}
 
 
@@ -117,7 +117,7 @@ def test_a_nomination_of_our_own_outlives_the_admission(real: Real, content_type
     found = submit(real)
     head = {} if content_type == MERGE else {part: found[part] for part in ("apiVersion", "kind")}
     body: dict[str, Any] = {**head, "metadata": {"name": "w"}, "status": {"nominatedClusterNames": ["east"]}}
-    real.manager.patch_status(Patch("Workload", "default", "w", content_type, OURS, content_type == APPLY, body))
+    real.manager.patch(Patch("Workload", "default", "w", content_type, OURS, content_type == APPLY, body))
     with pytest.raises(ApiError, match="mutually exclusive"):
         real.kueue.turn()
 
@@ -159,7 +159,7 @@ def test_the_role_of_the_manifests_is_enough_and_no_more(real: Real) -> None:
         assert [(one.does, one.done, one.error) for one in decisions] == [("nominate", True, ""), ("ready", True, "")]
         nominated = real.manager.get("w")
         with pytest.raises(ApiError, match="not allowed") as refused:
-            east.patch_status(patches.nomination(nominated, ["east"], clears=False))
+            east.patch(patches.nomination(nominated, ["east"], clears=False))
         assert refused.value.status == 403
         _refused_spec_patch(config_of[real.manager])
     finally:

@@ -116,7 +116,7 @@ def test_a_field_alone_would_wipe_the_reservation() -> None:
     clusters = Clusters({"east": 8})
     clusters.submit(workload("w"))
     alone = {"metadata": {}, "status": {"nominatedClusterNames": ["east"]}}
-    clusters.manager.patch_status(Patch("Workload", "default", "w", patches.APPLY, patches.KUEUE, True, alone))
+    clusters.manager.patch(Patch("Workload", "default", "w", patches.APPLY, patches.KUEUE, True, alone))
     assert clusters.status("w") == {"nominatedClusterNames": ["east"]}
 
 

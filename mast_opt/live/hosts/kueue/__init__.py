@@ -13,6 +13,7 @@ manifests         a folder of YAML, as a picture of clusters
 api               what is needed of an API server; lightkube carries it out (extra ``kueue``)
 watched           an API server whose workloads are kept at hand by a watch
 manager_snapshot  what the API servers of a manager and its workers say now
+hooks             whom workers stop, which cluster may stop others, who waits for data (Kueue 0.17 and later)
 jobs              workloads as jobs of a loop
 job_tracker       what a loop and the clusters say about the same workloads, and what has to be reported
 host              Kueue behind the protocol of hosts: mast-opt serve --host kueue

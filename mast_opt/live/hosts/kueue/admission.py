@@ -219,18 +219,23 @@ class Admission:
     def _victims(self, one: Workload, queue: ClusterQueue, use: Use, short: set[Key]) -> tuple[Workload, ...]:
         """Workloads whose end makes room, by Kueue's classic preemption; none if there is no such set."""
         own, others = self._candidates(one, queue, short)
-        nominal = all(self.tree.use(queue.name, key) <= self.tree.owned(queue.name, key) for key in short)
-        policy = queue.preemption
-        fits = all(self.tree.use(queue.name, key) + use[key] <= self.tree.owned(queue.name, key) for key in short)
-        if not others or (not policy.borrows and not nominal):
-            attempts = [(True, own if not policy.borrows else [*others, *own])]
-        elif not policy.borrows and not fits:
-            attempts = [(False, [*others, *own]), (True, own)]
+        policy, path = queue.preemption, self.tree.path(queue.name)
+        within = next((at for at, node in enumerate(path) if self._fits_quota(node, use)), len(path))
+        ahead = {
+            other.workload.key for other in others if not set(self.tree.path(other.queue)) & set(path[: within + 1])
+        }
+        reclaimed = [other for other in others if other.workload.key in ahead]
+        rest = [other for other in others if other.workload.key not in ahead]
+        lending = [other for other in rest if _while_borrowing(other, one, policy)]
+        under = all(self.tree.use(queue.name, key) < self.tree.owned(queue.name, key) for key in short)
+        with_borrowing = True, sorted([*reclaimed, *lending, *own], key=_stays)
+        without = False, sorted([*reclaimed, *rest, *own], key=_stays)
+        if not others or (not policy.borrows and not under):
+            attempts = [with_borrowing]
+        elif not policy.borrows and not reclaimed:
+            attempts = [without, with_borrowing]
         else:
-            attempts = [
-                (True, [*(x for x in others if _while_borrowing(x, one, policy)), *own]),
-                (False, [*others, *own]),
-            ]
+            attempts = [with_borrowing, without]
         for borrowing, candidates in attempts:
             found = self._stop(queue, use, short, candidates, borrowing=borrowing)
             if found:
@@ -241,7 +246,7 @@ class Admission:
         self, one: Workload, queue: ClusterQueue, short: set[Key]
     ) -> tuple[list[_Admitted], list[_Admitted]]:
         """Candidates for preemption: of the queue, and of others that use more than their quota, each in the order in
-        which Kueue would stop them: evicted ones, low priority, recently admitted; among equals the largest."""
+        which Kueue would stop them: evicted ones, low priority, recently admitted."""
         own, others = [], []
         cohort = set(self.tree.path(queue.name))
         for other in self._admitted.values():
@@ -253,11 +258,15 @@ class Admission:
                 others += [other] * _may_stop(one, other.workload, queue.preemption.reclaim)
 
         def rank(found: _Admitted) -> tuple[object, ...]:
-            size = sum(found.use.get(key, 0) for key in short)
-            stopping = "Evicted" not in found.workload.conditions
-            return stopping, found.workload.priority, _later(found.workload.reserved_at), -size, found.workload.key
+            one = found.workload
+            return _stays(found), one.priority, _later(one.reserved_at), one.uid, one.key
 
         return sorted(own, key=rank), sorted(others, key=rank)
+
+    def _fits_quota(self, node: str, use: Use) -> bool:
+        """Whether an amount more is within the quota of a node of Kueue's cohorts: what others have borrowed of it is
+        taken back first."""
+        return all(self.tree.use(node, key) + amount <= self.tree.owned(node, key) for key, amount in use.items())
 
     def _over(self, node: str, keys: Iterable[Key]) -> bool:
         """Whether a node of Kueue's cohorts uses more than its quota."""
@@ -329,6 +338,11 @@ def _while_borrowing(other: _Admitted, one: Workload, policy: Preemption) -> boo
     """Whether a workload of another queue may be stopped for one that borrows then."""
     priority = other.workload.priority
     return policy.borrows and priority < one.priority and (policy.threshold is None or priority <= policy.threshold)
+
+
+def _stays(one: _Admitted) -> bool:
+    """Whether an admitted workload of Kueue is not being evicted already."""
+    return "Evicted" not in one.workload.conditions
 
 
 def _later(time: str) -> tuple[int, ...]:

@@ -59,8 +59,8 @@ class KubeApi(Protocol):
         ``MODIFIED`` or ``DELETED``."""
         ...
 
-    def patch_status(self, patch: Patch) -> None:
-        """Change the status of a Kubernetes object. Status 409: it has changed since it was read."""
+    def patch(self, patch: Patch) -> None:
+        """Change the status or the annotations of a Kubernetes object. Status 409: it has changed since it was read."""
         ...
 
     def clears_nominations(self) -> bool:
@@ -137,6 +137,15 @@ class LightkubeApi:
         """Class of lightkube for a kind of Kueue's objects."""
         return self._make[kind in NAMESPACED](GROUP, self._version, kind, PLURALS[kind])
 
+    def _resource_of(self, patch: Patch) -> tuple[Any, dict[str, str]]:
+        """Class of lightkube for the object of a patch, and the head that is to be sent for an object of Kueue's. Jobs
+        of any kind are made by their API version; plurals of those that Kueue runs are regular.
+        """
+        if patch.kind in PLURALS:
+            return self._resource(patch.kind), {"apiVersion": f"{GROUP}/{self._version}", "kind": patch.kind}
+        group, _, version = str(patch.body["apiVersion"]).rpartition("/")
+        return self._make[True](group, version, patch.kind, f"{patch.kind.lower()}s"), {}
+
     def list(self, kind: str) -> list[dict[str, Any]]:
         """List Kueue's objects of a kind in all namespaces."""
         with closing(self.follow(kind)) as found:
@@ -160,18 +169,19 @@ class LightkubeApi:
             for change, one in self._client.watch(self._resource(kind), server_timeout=WATCH_S, **since):
                 yield str(change), [{**one.to_dict(), **head}]
 
-    def patch_status(self, patch: Patch) -> None:
-        """Patch the status of a Kubernetes object."""
+    def patch(self, patch: Patch) -> None:
+        """Patch the status or the annotations of a Kubernetes object."""
         from lightkube.types import PatchType
 
         kind = PatchType.APPLY if patch.content_type == APPLY else PatchType.MERGE
         where = {"namespace": patch.namespace} if patch.namespace else {}
         force = {"force": patch.force} if kind is PatchType.APPLY else {}
+        resource, head = self._resource_of(patch)
         with self._explained():
             self._client.patch(
-                self._resource(patch.kind).Status,
+                resource.Status if patch.status else resource,
                 patch.name,
-                dict(patch.body),
+                {**head, **patch.body},
                 patch_type=kind,
                 field_manager=patch.manager,
                 **force,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
+from mast_opt.live.hosts.kueue.hooks import due
 from mast_opt.live.hosts.kueue.manager_snapshot import CHECK, PENDING, ManagerSnapshot, is_active, take_snapshot
 from mast_opt.live.hosts.kueue.nomination import Advice, DispatchParams, advise
 from mast_opt.live.hosts.kueue.patches import Patch
@@ -76,6 +77,9 @@ class Dispatcher:
         if self._clears is None:
             self._clears = self._manager.clears_nominations()
         self._answer_for_checks(world)
+        if not self._shadow:
+            for _, patch in due(world, self._params.hooks, (), self._replicas, text_of(self._now())):
+                self._manager.patch(patch)
         waiting = {key: one for key, one in world.managed.items() if one.waits}
         allowed = {key: one.allowed for key, one in waiting.items()}
         found = advise(
@@ -194,7 +198,7 @@ class Dispatcher:
         if self._shadow:
             return decision
         try:
-            self._manager.patch_status(patch)
+            self._manager.patch(patch)
         except ApiError as error:
             return replace(decision, error="it has changed meanwhile" if error.status == 409 else str(error))
         return replace(decision, done=True)
@@ -203,7 +207,7 @@ class Dispatcher:
         """Say in Kueue that our admission checks have a controller, where that is not said yet."""
         for found in world.ours.values():
             if not self._shadow and not is_active(found):
-                self._manager.patch_status(patches.check_is_active(found, text_of(self._now()), controller=CHECK))
+                self._manager.patch(patches.check_is_active(found, text_of(self._now()), controller=CHECK))
 
     def _record(self, about: Object, reason: str, message: str) -> None:
         """Record an event about an object; failures are ignored."""

@@ -16,6 +16,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
 from mast_opt.live.hosts.kueue.dispatcher import READY, text_of
+from mast_opt.live.hosts.kueue.hooks import Choice, due, is_open
 from mast_opt.live.hosts.kueue.job_tracker import JobTracker, Phase, Task
 from mast_opt.live.hosts.kueue.manager_snapshot import (
     CHECK,
@@ -26,7 +27,7 @@ from mast_opt.live.hosts.kueue.manager_snapshot import (
     is_active,
     take_snapshot,
 )
-from mast_opt.live.hosts.kueue.nomination import DispatchParams, advise
+from mast_opt.live.hosts.kueue.nomination import DispatchParams, Hook, advise
 from mast_opt.live.hosts.kueue.patches import Patch
 from mast_opt.live.hosts.kueue.places import places_of
 from mast_opt.live.hosts.kueue.watched import WatchedApi
@@ -45,6 +46,8 @@ class _Nomination:
     attempt: int
     names: tuple[str, ...]
     since_s: float
+    begun_s: float
+    """Time of the first nomination of this attempt."""
     sent: tuple[str, tuple[str, ...]] = ("", ())
     """Version of the object that was last changed, and what to."""
 
@@ -244,6 +247,7 @@ class KueueHost:
                 for key, managed in snapshot.managed.items()
                 if managed.waits and (task := tasks.get(key)) is not None
             ]
+            choices = [self._choice(task, managed, names) for task, managed, names in todo if names]
             gone = set(self._nominations) - {task.job for task in tasks.values()}
             for job in gone:
                 del self._nominations[job]
@@ -252,6 +256,7 @@ class KueueHost:
         for check in snapshot.ours.values():
             if not is_active(check):
                 self._patch(patches.check_is_active(check, self._now(), controller=CHECK))
+        self._hook(snapshot, choices)
         writes = [work for one in todo for work in self._writes(snapshot, *one)]
         if not writes:
             return
@@ -259,6 +264,12 @@ class KueueHost:
             for done in pool.map(lambda work: work(), writes):
                 if not done:  # somebody was faster: look again
                     self._note()
+
+    def _hook(self, snapshot: ManagerSnapshot, choices: Sequence[Choice]) -> None:
+        """Write what Kueue's hooks need for the loop's choices, before anything is nominated for them."""
+        for cluster, patch in due(snapshot, self._params.hooks, choices, self._replicas, self._now()):
+            if not self._patch(patch, cluster):
+                self._note()
 
     def _names(self, task: Task, snapshot: ManagerSnapshot, managed: Managed) -> tuple[str, ...]:
         """Clusters to nominate now: the one that the loop has chosen, and one more after every round."""
@@ -269,16 +280,35 @@ class KueueHost:
         if known is None or known.attempt != task.attempt:
             names = (task.cluster, *(one for one in managed.workload.nominated if one != task.cluster))
             at_once = names[: self._params.most] if task.cluster in managed.workload.nominated else (task.cluster,)
-            known = _Nomination(task.attempt, at_once, now)
-        elif now - known.since_s >= self._params.round_s and len(known.names) < self._params.most:
-            advice = advise(
-                tuple(snapshot.clusters.values()), [managed.workload], {task.key: managed.allowed}, self._replicas
-            )
-            further = [name for name in advice[0].clusters if name not in known.names]
-            known = _Nomination(task.attempt, (*known.names, *further[:1]), now, known.sent)
+            known = _Nomination(task.attempt, at_once, now, now)
+        elif len(known.names) < self._params.most:
+            opened = Hook.GATES in self._params.hooks and is_open(snapshot, task.key, task.cluster)
+            if opened or now - known.since_s >= self._params.round_s:
+                further = self._further(task, snapshot, managed, known.names)
+                names = (*known.names, *further[: None if opened else 1])[: self._params.most]
+                known = replace(known, names=names, since_s=now)
         active = tuple(name for name in known.names if name in snapshot.clusters and snapshot.clusters[name].active)
         self._nominations[task.job] = known
         return active
+
+    def _further(
+        self, task: Task, snapshot: ManagerSnapshot, managed: Managed, known: Collection[str]
+    ) -> tuple[str, ...]:
+        """Clusters where a workload could start too, the best first."""
+        clusters, allowed = tuple(snapshot.clusters.values()), {task.key: managed.allowed}
+        (advice,) = advise(clusters, [managed.workload], allowed, self._replicas)
+        return tuple(name for name in advice.clusters if name not in known)
+
+    def _choice(self, task: Task, managed: Managed, names: tuple[str, ...]) -> Choice:
+        """The clusters that may stop others for a job now, one more after every round, and its victims."""
+        known = self._nominations[task.job]
+        rounds = 1 + int((self._ticks() - known.begun_s) // self._params.round_s)
+        victims = (
+            one.key
+            for one in self._tracker.tasks.values()
+            if one.phase is Phase.RUNNING and one.stopping and not one.cancelled and one.server == task.server
+        )
+        return Choice(managed.workload, names[:rounds], frozenset(victims))
 
     def _writes(
         self, snapshot: ManagerSnapshot, task: Task, managed: Managed, names: tuple[str, ...]
@@ -312,12 +342,12 @@ class KueueHost:
             words = f"nominated for {', '.join(names) or 'no cluster'}"
             self._manager.record(managed.found, "Nominated", words, self._now())
 
-    def _patch(self, patch: Patch) -> bool:
-        """Apply a patch; False if the Kubernetes object has changed or gone since. Raises ApiError for
-        other troubles.
+    def _patch(self, patch: Patch, cluster: str = "") -> bool:
+        """Apply a patch on a cluster (empty: the manager); False if the Kubernetes object has changed or gone since.
+        Raises ApiError for other troubles.
         """
         try:
-            self._manager.patch_status(patch)
+            (self._workers[cluster] if cluster else self._manager).patch(patch)
         except ApiError as error:
             if error.status in (404, 409):
                 return False

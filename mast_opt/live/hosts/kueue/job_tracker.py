@@ -79,7 +79,8 @@ class JobTracker:
     servers: dict[str, Server] = field(default_factory=dict)
     """Servers in service, by name."""
     _answers: list[ev.Event] = field(default_factory=list)
-    _data_reported: bool = False
+    _reported: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Replicas that the loop knows."""
 
     # --- what the loop says ---
 
@@ -87,7 +88,7 @@ class JobTracker:
         """Take over the jobs, as Kueue's workloads, that a log leads to."""
         self.tasks.clear()
         self._answers.clear()
-        self._data_reported = False
+        self._reported = {}
         for one in records:
             home, _, key = one.name.rpartition(":")
             key = (key or one.name).rpartition(".")[0]
@@ -133,9 +134,11 @@ class JobTracker:
         events = [*self._answers]
         self._answers.clear()
         events += self._server_reports(snapshot)
-        if not self._data_reported:
-            self._data_reported = True
-            events += (ev.DatasetCreated(name, 0, tuple(sorted(of))) for name, of in sorted(self.replicas.items()))
+        for name in sorted({*self.replicas, *self._reported}):
+            of = frozenset(self.replicas.get(name, ()))
+            if self._reported.get(name) != of:
+                self._reported[name] = of
+                events.append(ev.DatasetCreated(name, 0, tuple(sorted(of))))
         for phase in (Phase.RUNNING, Phase.WANTED, Phase.WAITING):  # room is given before it is taken
             for task in [one for one in self.tasks.values() if one.phase is phase]:
                 events += self._follow(task, snapshot)

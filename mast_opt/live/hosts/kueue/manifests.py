@@ -9,6 +9,7 @@ Without ``workers`` the whole folder is one cluster, and its workloads that have
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,43 @@ def _file(path: Path) -> Iterator[Object]:
             except InputError as error:
                 raise InputError(f"{path}: {error}") from None
             yield one
+
+
+class ReplicaFile(Mapping[str, frozenset[str]]):
+    """Replicas by dataset, of a file that is read again whenever it has changed; while it cannot be read, or names
+    other clusters, they are as before. Arguments and errors as of ``read_replicas``.
+    """
+
+    def __init__(self, path: Path, clusters: set[str]) -> None:
+        self._path, self._clusters = path, clusters
+        self._version = self._stat()
+        self._found = read_replicas(path, clusters)
+
+    def _stat(self) -> tuple[int, int]:
+        """Time of the last change of the file of replicas, and its length; zeros while there is none."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return 0, 0
+        return found.st_mtime_ns, found.st_size
+
+    def _now(self) -> dict[str, frozenset[str]]:
+        """Replicas as the file has them now."""
+        version = self._stat()
+        if version != self._version:
+            self._version = version
+            with suppress(InputError):
+                self._found = read_replicas(self._path, self._clusters)
+        return self._found
+
+    def __getitem__(self, dataset: str) -> frozenset[str]:
+        return self._now()[dataset]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
 
 
 def read_replicas(path: Path, clusters: set[str] | None = None) -> dict[str, frozenset[str]]:

@@ -1,5 +1,6 @@
 """The bids for each workload that waits, and which clusters to nominate."""
 
+import enum
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,17 @@ PRIORITIES = (1_000_000, 100_000, 10_000, 1_000, 100, 10, 1, 0, -1_000)
 MOST_PRIORITIES = len(PRIORITIES)
 
 
+class Hook(enum.Enum):
+    """Hooks of Kueue 0.17 and later."""
+
+    BOOST = "boost"
+    """Workers stop whom the loop chose (``kueue.x-k8s.io/priority-boost``)."""
+    GATES = "gates"
+    """Several clusters try at once, and one of them may stop others (``spec.preemptionGates``)."""
+    DATA = "data"
+    """Jobs wait until their data has arrived (``kueue.x-k8s.io/admission-gated-by``)."""
+
+
 @dataclass(frozen=True)
 class DispatchParams:
     """Parameters of the dispatcher.
@@ -26,11 +38,13 @@ class DispatchParams:
         most: clusters that a workload is nominated for at the same time; the worker of each tries to admit it, and may
             stop others for it.
         priorities: of a live loop, the least priority of each tier but the last, the most important tier first.
+        hooks: those that Kueue's feature gates have switched on, and that are to be used.
     """
 
     round_s: float = 300.0
     most: int = 3
     priorities: tuple[int, ...] = PRIORITIES
+    hooks: frozenset[Hook] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.round_s > 0:

@@ -104,6 +104,12 @@ class Workload:
     """Reason of the condition Finished."""
     owners: tuple[str, ...] = ()
     """Identities of the jobs that it was made for: their uid, and kind and name."""
+    boost: str = ""
+    """Annotation ``kueue.x-k8s.io/priority-boost``."""
+    boost_before: str | None = None
+    """Boost that ours has replaced; None if the boost is not ours."""
+    gates: Mapping[str, str] = field(default_factory=dict)
+    """Preemption gate → ``Open`` or ``Closed``."""
     limit_s: int | None = None
     """The longest that it may run: Kueue or Kubernetes ends it then; None for no limit."""
 

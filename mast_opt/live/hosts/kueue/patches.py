@@ -25,7 +25,7 @@ MOST_MESSAGE = 1000
 
 @dataclass(frozen=True)
 class Patch:
-    """A change of the status of an object."""
+    """A change of the status of an object, or of its annotations."""
 
     kind: str
     namespace: str
@@ -34,6 +34,8 @@ class Patch:
     manager: str
     force: bool
     body: Mapping[str, Any]
+    status: bool = True
+    """False if the change is of metadata."""
 
 
 def owned(found: Object, manager: str) -> dict[str, Any] | None:
@@ -112,6 +114,26 @@ def check_is_active(found: Object, now: str, *, controller: str) -> Patch:
     }
     body = {**_head(found), "status": {"conditions": [condition]}}
     return Patch("AdmissionCheck", "", at(found, "metadata", "name", kind=str), APPLY, controller, True, body)
+
+
+def gate(namespace: str, name: str, gate: str, position: str, now: str) -> Patch:
+    """Set the position of a preemption gate of a Workload."""
+    state = {"name": gate, "position": position, "lastTransitionTime": now}
+    body = {"kind": "Workload", "metadata": {"name": name, "namespace": namespace}}
+    return Patch("Workload", namespace, name, APPLY, OURS, True, {**body, "status": {"preemptionGates": [state]}})
+
+
+def annotated(
+    kind: str, namespace: str, name: str, changes: Mapping[str, str | None], version: str | None = None
+) -> Patch:
+    """Set annotations of an object, or remove them (None).
+
+    Args:
+        version: API version of an object that is not Kueue's.
+    """
+    head = {} if version is None else {"apiVersion": version}
+    body = {**head, "metadata": {"annotations": dict(changes)}}
+    return Patch(kind, namespace, name, MERGE, OURS, False, body, status=False)
 
 
 def _head(found: Object, **meta: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -14,6 +14,12 @@ from mast_opt.planner.importers.pod_requests import amount, is_gpu, pod_requests
 GROUP = "kueue.x-k8s.io"
 DATASETS = "mast-opt.io/datasets"
 """Annotation of a workload, or of the job that it is made for: datasets that it reads, separated by commas."""
+BOOST = "kueue.x-k8s.io/priority-boost"
+"""Annotation of a workload: what is added to its priority."""
+BOOST_BEFORE = "mast-opt.io/priority-boost-before"
+"""Annotation of a workload whose boost is ours: the boost that it had before."""
+GATED_BY = "kueue.x-k8s.io/admission-gated-by"
+"""Annotation of a job: who keeps it from being admitted, with commas between them."""
 QUEUE = "kueue.x-k8s.io/queue-name"
 """Label of a job: its LocalQueue."""
 Object = Mapping[str, Any]
@@ -85,6 +91,10 @@ def _workload(found: Object) -> kueue.Workload:
         nominated=tuple(at(status, "nominatedClusterNames", kind=list)),
         cluster=at(status, "clusterName", kind=str),
         datasets=datasets_of(meta),
+        boost=at(meta, "annotations", BOOST, kind=str),
+        boost_before=at(meta, "annotations").get(BOOST_BEFORE),
+        gates=dict.fromkeys((str(one.get("name")) for one in at(spec, "preemptionGates", kind=list)), "Closed")
+        | {str(one.get("name")): str(one.get("position")) for one in at(status, "preemptionGates", kind=list)},
         version=at(meta, "resourceVersion", kind=str),
         uid=at(meta, "uid", kind=str),
         reserved_at=_of_condition(status, "QuotaReserved", "lastTransitionTime"),

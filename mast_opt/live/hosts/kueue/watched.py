@@ -87,9 +87,9 @@ class WatchedApi:
         """List the objects of a kind, and then follow their changes."""
         return self._api.follow(kind)
 
-    def patch_status(self, patch: Patch) -> None:
-        """Patch the status of a Kubernetes object."""
-        self._api.patch_status(patch)
+    def patch(self, patch: Patch) -> None:
+        """Patch the status or the annotations of a Kubernetes object."""
+        self._api.patch(patch)
 
     def clears_nominations(self) -> bool:
         """Whether a policy of the server clears nominations."""

@@ -33,7 +33,7 @@ BUDGET = {
     "planner/report": 2424,
     "planner/solving": 2451,
     "problems/backends": 1852,
-    "problems/data_placement": 14332,
+    "problems/data_placement": 14380,
     "problems/job_placement": 12677,
     "problems/kind": 1951,
     "problems/mip": 1448,

@@ -44,6 +44,30 @@ def test_a_plan_without_gpus_speaks_of_none() -> None:
     assert found["Cost"].detail.endswith("the copies cost nothing.")
 
 
+def test_overload_for_lack_of_days_is_called_so() -> None:
+    """5 TB for each of two jobs of 8 GPUs; 4 TB arrive in 2 days, and 8 in 4."""
+    builder = mast_opt.DataPlacementBuilder("hasty", days=2)
+    builder.add_region("home", storage_tb=20, cpu_cores=9, gpus={"a100": 8})
+    builder.add_region("away", storage_tb=20, cpu_cores=9, gpus={"a100": 8}, ingress_tb_per_day=2)
+    builder.add_region("small", storage_tb=4, cpu_cores=9, gpus={"a100": 8}, ingress_tb_per_day=2)
+    builder.add_region("other", storage_tb=20, cpu_cores=9, gpus={"h100": 8}, ingress_tb_per_day=2)
+    for name in ("one", "two"):
+        builder.add_dataset(name, size_tb=5, replicas=["home"])
+        builder.add_workload(
+            f"of-{name}", tier=0, cpu_cores=1, gpus={"a100": 8}, reads={name: 1}, current_region="home"
+        )
+    hasty = builder.build()
+    words = "Within 2 days, data of overloaded work cannot be copied to away, where GPUs are idle"
+    plan, patient = mast_opt.solve(hasty, "highs").plan, replace(hasty, days=Fraction(4))
+    assert plan is not None
+    assert words in answers(hasty, plan)[-1].detail
+    assert words in sections(hasty, plan)[0].note
+    assert "Within" not in answers(patient, plan)[-1].detail
+    better = mast_opt.solve(patient, "highs").plan
+    assert better is not None
+    assert answers(patient, better)[-1].detail.startswith("This plan fits")
+
+
 def test_what_doing_nothing_costs() -> None:
     builder = mast_opt.DataPlacementBuilder("crowded")
     builder.add_region("home", storage_tb=10, cpu_cores=9, gpus={"a100": 10}, usd_per_gpu_hour={"a100": 4})

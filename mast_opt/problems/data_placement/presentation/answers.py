@@ -6,6 +6,7 @@ from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, noticed, plain, ratio
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state
+from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
 from mast_opt.problems.data_placement.presentation import details
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
@@ -135,11 +136,13 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
         return Answer("What to buy", "nothing today", f"This plan fits into what there is. {LATER}", "")
     named = [f"{lacking[r, k]:,.4g} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
     more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
-    words = f"This plan lacks {', '.join(named)}{more}"
+    words, late = f"This plan lacks {', '.join(named)}{more}", short_days(p, plan)
     beyond = np.ceil(np.maximum(lacking.sum(axis=0) - idle, 0))
     if not beyond.any():
         there = ", ".join(f"{idle[k]:,.4g} {p.gpu_types[k]}" for k in np.flatnonzero(lacking.any(axis=0)))
-        words += f", while {there} are idle elsewhere. '--limit overload_gpus=0' looks for a plan that lacks nothing."
-        return Answer("What to buy", "nothing today", words, details.BINDING)
-    words += ", more than is idle elsewhere. 'mast-opt buy' finds the cheapest purchase and its plan."
-    return Answer("What to buy", counted(int(beyond.sum()), "GPU"), words, details.BINDING)
+        words += (
+            f", while {there} are idle elsewhere. '--limit overload_gpus=0' looks for a plan that lacks nothing. {late}"
+        )
+        return Answer("What to buy", "nothing today", words.strip(), details.BINDING)
+    words += f", more than is idle elsewhere. 'mast-opt buy' finds the cheapest purchase and its plan. {late}"
+    return Answer("What to buy", counted(int(beyond.sum()), "GPU"), words.strip(), details.BINDING)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
 from mast_opt.problems.data_placement.analysis.current_state import complete
+from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, read_positions, today
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
@@ -72,6 +73,7 @@ def _gpus(problem: DataPlacement, plan: Plan) -> Section:
     columns.append((Head(f"ratio tier {p.tiers[0]}", Form.RATIO), (after[:, 0] / supply).tolist()))
     order = np.argsort(-ratio, kind="stable")
     note = f"Demand exceeds supply in {int((lacking_gpus(p, plan) > 0).sum())} of {len(ratio)} region/GPU-type pairs."
+    note = f"{note} {short_days(p, plan)}".strip()
     return Section("GPU demand against supply", tuple(head for head, _ in columns), _rows(columns, order), note)
 
 

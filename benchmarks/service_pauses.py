@@ -2,9 +2,10 @@
 
     python -m benchmarks.service_pauses --jobs 100000 --folder /tmp/service-pauses
     python -m benchmarks.service_pauses --jobs 100000 --own-durations
+    python -m benchmarks.service_pauses --jobs 100000 --ended 900000
 
 The service is in this process, with an SQLite store, the simulated host and no other client; times are processor time,
-the longest of five. A line of JSON for each.
+the longest of five. A line of JSON for each. A turn is timed in the loop's thread.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import gc
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,13 +30,22 @@ from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.turn_requests import Request
 from mast_opt.live.simulation.traces.trace import read_trace
 from mast_opt.live.store.recovery import recovered, snapshot_of
 from mast_opt.live.store.sqlite import open_sqlite
 
 FLEET = Path(__file__).parents[1] / "instances" / "traces" / "philly-small"
 LIST, TIMES = 2000, 5
-PATHS = ("/v1/jobs?limit=1000", "/v1/jobs?state=waiting&order=place&limit=1000", "/v1/jobs/train-0", "/metrics")
+PATHS = (
+    "/v1/jobs?limit=1000",
+    "/v1/overview",
+    "/v1/fleet",
+    "/v1/jobs?search=no-such",
+    "/v1/jobs?state=waiting&order=place&limit=1000",
+    "/v1/jobs/train-0",
+    "/metrics",
+)
 
 
 def resident_bytes() -> int:
@@ -53,6 +63,34 @@ def show(what: str, times: int, do: Callable[[], object]) -> None:
     print(json.dumps({"case": "pause", "what": what, "cpu_ms": round(1000 * spent, 1)}), flush=True)
 
 
+def time_turns(live: Live) -> list[float]:
+    """Processor time of the turns from now on, which are added as they end."""
+    turn, found = live._turn, list[float]()
+
+    def timed(taken: Sequence[Request]) -> None:
+        begun = time.thread_time()
+        turn(taken)
+        found.append(time.thread_time() - begun)
+
+    live._turn = timed  # type: ignore[method-assign]
+    return found
+
+
+def show_turns(what: str, turns: list[float]) -> None:
+    longest_ms = round(1000 * max(turns), 1)
+    print(json.dumps({"case": "turns", "what": what, "turns": len(turns), "longest_cpu_ms": longest_ms}), flush=True)
+    turns.clear()
+
+
+def end(client: TestClient, live: Live, jobs: int) -> None:
+    """Jobs that have come and gone: their names are known."""
+    for first in range(0, jobs, LIST):
+        body = [{"job": f"ended-{first + at}", "gpus": 0.01, "duration_s": 0} for at in range(min(LIST, jobs - first))]
+        assert client.post("/v1/jobs", json=body).status_code == 201
+        while live._engine.state.jobs:
+            time.sleep(0.01)
+
+
 def submit(client: TestClient, jobs: int, *, own_durations: bool) -> None:
     for first in range(0, jobs, LIST):
         body: list[dict[str, Any]] = [
@@ -66,6 +104,7 @@ def submit(client: TestClient, jobs: int, *, own_durations: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000)
+    parser.add_argument("--ended", type=int, default=0, help="jobs that have come and gone before")
     parser.add_argument("--own-durations", action="store_true")
     parser.add_argument("--folder", type=Path, default=Path("/tmp/service-pauses"))
     given = parser.parse_args()
@@ -76,16 +115,30 @@ def main() -> None:
     live = Live(store, opening, Mast, SimulatedLiveHost, saves=lambda epoch: ended)  # type: ignore[arg-type,return-value]
     live.start()
     client = TestClient(build(live, store, Access(None, rate=1e9)), base_url="http://localhost")
+    turns = time_turns(live)
+    if given.ended:
+        end(client, live, given.ended)
+        show_turns("jobs come and go", turns)
     before = resident_bytes()
     submit(client, given.jobs, own_durations=given.own_durations)
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what requests took is given back
     waiting = sum(one.waits for one in live._engine.state.jobs.values())
     print(json.dumps({"case": "memory", "waiting": waiting, "job_bytes": (resident_bytes() - before) // waiting}))
+    show_turns("lists of jobs that wait", turns)
+    for number in range(TIMES):
+        one = {"job": f"one-{number}", "gpus": 8, "tier": 1, "duration_s": 9}
+        show("POST one job", 1, lambda one=one: client.post("/v1/jobs", json=one))  # type: ignore[misc]
+        body = [{**one, "job": f"list-{number}-{at}"} for at in range(1000)]
+        show("POST a list of 1,000", 1, lambda body=body: client.post("/v1/jobs", json=body))  # type: ignore[misc]
+        show("DELETE a job", 1, lambda number=number: client.delete(f"/v1/jobs/one-{number}"))  # type: ignore[misc]
     for path in PATHS:
         show(f"GET {path}", TIMES, lambda path=path: client.get(path))  # type: ignore[misc]
     show("a look at what the host runs", TIMES, live._look)
+    drain = {"of": "cluster", "name": "2869ce", "state": "closed"}
+    show("a drain", 2, lambda: client.post("/v1/drains", json=drain))
     show("a quota", 2, lambda: client.put("/v1/quotas/team-1", json={"gpus": 4}))
+    show_turns("all of these", turns)
     live.close()
     found = recovered(store, opening)
     epoch = store.take_lead("benchmark", 0)

@@ -20,7 +20,7 @@ BUDGET = {
     "live/loop": 4051,
     "live/policies": 4220,
     "live/reports": 551,
-    "live/service": 3414,
+    "live/service": 3474,
     "live/simulation": 4588,
     "live/slow_paths": 463,
     "live/store": 1089,

@@ -81,6 +81,48 @@ def test_a_page_of_another_site_may_ask_nothing(client: TestClient, headers: dic
     assert client.get("/", headers=headers).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Content-Type", ("application/json", "text/plain")),
+        ("Sec-Fetch-Site", ("same-origin", "cross-site")),
+        ("Idempotency-Key", ("one", "two")),
+        ("Authorization", ("Bearer one", "Bearer two")),
+    ],
+)
+def test_a_header_that_is_there_twice_is_not_read_once(client: TestClient, name: str, values: tuple[str, str]) -> None:
+    headers = [("Content-Type", "application/json")] if name != "Content-Type" else []
+    headers += [(name, value) for value in values]
+    answer = client.post("/v1/jobs", content=json.dumps(JOB), headers=headers)
+    assert (answer.status_code, answer.json()["detail"].split(";")[0]) == (
+        422,
+        f"the header {name.lower()} is there twice",
+    )
+    assert client.get("/v1/jobs").json()["count"] == 0
+
+
+def test_a_body_that_is_packed_is_refused(client: TestClient) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    assert client.post("/v1/jobs", content=json.dumps(JOB), headers=headers).status_code == 415
+    assert client.post(
+        "/v1/jobs", content=json.dumps(JOB), headers=headers | {"Content-Encoding": "identity"}
+    ).is_success
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs?limt=1", "/v1/jobs?limit=1&limit=2", "/v1/fleet?x", "/v1/jobs/a?why=1"])
+def test_a_query_that_would_be_ignored_is_refused(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, "the query has" in answer.json()["detail"]) == (422, True)
+
+
+def test_what_an_address_would_change_is_no_name(client: TestClient) -> None:
+    server = {"state": "up", "region": "east", "cluster": "east-1", "rack": "east-r", "gpu_type": "H100", "gpus": 8}
+    for name in ("a%2F..%2Fb", "a%2F%2Fb", "a%2F."):
+        for path, body in (("servers", server), ("datasets", {"regions": []}), ("quotas", {"gpus": 1})):
+            assert client.put(f"/v1/{path}/{name}", json=body).status_code == 422
+    assert len(client.get("/v1/fleet").json()["servers"]) == 3
+
+
 def test_the_own_page_and_programs_may(client: TestClient) -> None:
     own = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
     assert client.post("/v1/jobs", json=JOB, headers=own).status_code == 201
@@ -102,6 +144,10 @@ def test_the_own_page_and_programs_may(client: TestClient) -> None:
         ("mast.example.evil.example", False, False),
         ("localhost:80.evil.example", False, False),
         ("localhost@evil.example", False, False),
+        ("evil.example@localhost", False, False),
+        ("localhost/evil.example", False, False),
+        ("localhost?evil.example", False, False),
+        ("localhost#evil.example", False, False),
         ("[", False, False),
         ("", False, False),
     ],

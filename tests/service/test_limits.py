@@ -18,6 +18,7 @@ import pytest
 import uvicorn
 
 from mast_opt.live.service import connections, door, handlers, requests
+from mast_opt.live.service import live as loop_of_service
 from mast_opt.live.service.access import MOST_READS, Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.live import Live, LiveParams
@@ -56,7 +57,7 @@ def listening(folder: Path, access: Access | None = None) -> Iterator[tuple[str,
 
 
 def _opened(stack: ExitStack, port: int, said: bytes = b"") -> socket.socket:
-    one = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+    one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
     one.sendall(said)
     return one
 
@@ -185,6 +186,78 @@ def test_streams_of_one_client_leave_those_of_others(tmp_path: Path) -> None:
         assert client.get("/livez").status_code == 200
 
 
+def test_a_stream_ends_with_its_token(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    access = Access(path)
+    tokens = {who: access.add(who, ["read"]) for who in ("ada", "eve")}
+    with listening(tmp_path / "state", access) as (_, port, live, _), ExitStack() as stack:
+        head = "GET /v1/events/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+        ada, eve = (_opened(stack, port, f"{head}{tokens[who]}\r\n\r\n".encode()) for who in ("ada", "eve"))
+        for number, one in enumerate((ada, eve)):
+            assert b" 200 " in one.recv(4096)
+            submit(live, f"before-{number}").result(60)
+        stored = json.loads(path.read_text())
+        stored["tokens"] = [one for one in stored["tokens"] if one["name"] == "eve"]
+        path.write_text(json.dumps(stored))
+        submit(live, "after").result(60)
+        assert (b"after" in _said(ada), b"after" in _said(eve, b"after")) == (False, True)
+        live.problem = "over"
+        submit(live, "b")
+        live.problem = ""
+
+
+def _said(one: socket.socket, until_this: bytes = b"\r\n0\r\n\r\n") -> bytes:
+    """What a stream says up to this: unless given, its end."""
+    said = b""
+    while until_this not in said and (more := one.recv(65_536)):
+        said += more
+    return said
+
+
+@pytest.mark.parametrize(("most", "seconds", "ended"), [(2, 60.0, 1), (100, 0.1, 3)])
+def test_answers_that_are_not_read_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, seconds: float, ended: int
+) -> None:
+    lost: list[connections.LimitedConnection] = []
+    forget = connections.LimitedConnection.connection_lost
+
+    def noted(one: connections.LimitedConnection, error: Exception | None) -> None:
+        lost.append(one)
+        forget(one, error)
+
+    monkeypatch.setattr(connections.LimitedConnection, "connection_lost", noted)
+    monkeypatch.setattr(connections, "MOST_UNREAD", most)
+    monkeypatch.setattr(connections, "UNREAD_S", seconds)
+    asked = b"GET /v1/jobs?limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with listening(tmp_path) as (url, port, live, _), ExitStack() as stack:
+        submit(live, *(f"job-{number}" for number in range(1000))).result(60)
+        for _ in range(3):
+            one = stack.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect(("127.0.0.1", port))
+            one.sendall(20 * asked)  # more than the buffers of the system hold
+        until(lambda: len(lost) == ended)
+        assert httpx.get(url + "v1/fleet").status_code == 200
+        assert len(lost[0].room._unread) == 3 - ended
+
+
+def test_where_memory_is_short_no_job_comes_and_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path) as (live, store):
+        client = web(build(live, store, Access(None)))
+        assert client.post("/v1/jobs", json={"job": "a"}).status_code == 201
+        monkeypatch.setattr(loop_of_service, "WEIGH_S", 0.0)
+        monkeypatch.setattr(loop_of_service, "available_bytes", lambda: loop_of_service.LEAST_BYTES - 1)
+        assert client.delete("/v1/jobs/none").status_code == 404
+        until(lambda: live._low)
+        refused = client.post("/v1/jobs", json={"job": "b"})
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:mast-opt:memory")
+        assert client.delete("/v1/jobs/a").status_code == 202
+        monkeypatch.setattr(loop_of_service, "available_bytes", lambda: None)
+        until(lambda: client.post("/v1/jobs", json={"job": "b"}).status_code == 201)
+
+
 def test_bodies_of_one_client_together(tmp_path: Path) -> None:
     access = Access(None)
     with running(tmp_path) as (live, store):
@@ -295,6 +368,8 @@ def test_the_page_states_the_limits_of_the_code() -> None:
             f"requests that wait of a principal | {MOST_READS}, {MOST_OF_CLIENT} ({MOST_STREAMS} in all), "
             f"{params.most_waiting // 4:,} ({params.most_waiting:,} in all) at a time"
         ),
+        f"answers that are not read | {connections.MOST_UNREAD}, each for {connections.UNREAD_S:g} s",
+        f"no jobs where less than {loop_of_service.LEAST_BYTES // mib} MiB of memory are left (503)",
         f"jobs that have not ended | {params.most_jobs:,}, and {params.most_jobs_of_tenant:,} of a tenant",
         (
             f"as many threads as there are cores, {limits.memory_mib // kib} GiB of memory, files of "

@@ -296,7 +296,7 @@ def _web(
     given: dict[str, Any] = {} if tls[0] is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
     return uvicorn.Config(
         app,
-        log_level="warning",
+        log_level="error",  # a line for each request that is none would let anybody fill the disk
         access_log=False,
         server_header=False,
         proxy_headers=False,

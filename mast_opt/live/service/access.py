@@ -171,6 +171,11 @@ class Access:
         self._count(who.name)
         return who
 
+    def stands(self, who: Principal) -> bool:
+        """Whether a client that was let in before would be let in now, with the same rights."""
+        self.look()
+        return who == EVERYBODY if self.open else not self.problem and who in self._tokens.values()
+
     def begin(self, name: str) -> None:
         """Begin a reading request of a client. Raises Problem (429) where it has too many."""
         if self._reads[name] >= MOST_READS:

@@ -1,7 +1,8 @@
 """Connections of the web server: so many, heads of so many bytes, and no waiting for one that says nothing.
 
 Where there are as many connections as there may be, a new one takes the place of one that has not sent a whole request:
-the oldest of the client that has the most. So who holds connections open keeps nobody out.
+the oldest of the client that has the most. So who holds connections open keeps nobody out. An answer that its client
+does not read takes memory, so there are few of those, and not for long.
 """
 
 import asyncio
@@ -14,6 +15,8 @@ MOST_CONNECTIONS = 1000
 MOST_HEAD_BYTES = 64 * 2**10
 HEAD_S = 10.0
 """Seconds in which the head of a request has to be there."""
+MOST_UNREAD, UNREAD_S = 100, 30.0
+"""Connections with answers that their clients do not read, and seconds for which each is kept."""
 
 
 class Room:
@@ -27,6 +30,7 @@ class Room:
         self._most = most
         self._of: Counter[str] = Counter()
         self._idle: dict[LimitedConnection, None] = {}
+        self._unread: dict[LimitedConnection, None] = {}
 
     def enter(self, one: "LimitedConnection") -> bool:
         """Let a connection of the web server in, perhaps in the place of another one; False if there is no room."""
@@ -46,6 +50,7 @@ class Room:
     def leave(self, one: "LimitedConnection") -> None:
         """Forget a connection of the web server."""
         self._idle.pop(one, None)
+        self._unread.pop(one, None)
         if one.counted:
             one.counted = False
             self._of[one.address] -= 1
@@ -61,6 +66,16 @@ class Room:
         if one.counted:
             self._idle[one] = None
 
+    def stops_reading(self, one: "LimitedConnection") -> None:
+        """Note that a client does not read its answer, and end the oldest connection like that if they are too many."""
+        self._unread[one] = None
+        if len(self._unread) > MOST_UNREAD:
+            next(iter(self._unread)).transport.abort()
+
+    def reads_on(self, one: "LimitedConnection") -> None:
+        """Note that a client reads its answer again."""
+        self._unread.pop(one, None)
+
 
 class LimitedConnection(HttpToolsProtocol):
     """A connection within limits; ``limited`` makes the class of a server."""
@@ -72,6 +87,7 @@ class LimitedConnection(HttpToolsProtocol):
     """Whether the room counts it."""
     _head, _in_head = 0, False
     _timer: asyncio.TimerHandle | None = None
+    _unread_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let the connection of the web server in, or end it."""
@@ -86,7 +102,19 @@ class LimitedConnection(HttpToolsProtocol):
         """Forget the connection of the web server that was lost."""
         self.room.leave(self)
         self._go_on()
+        self._reads_on()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Stop writing to a client that does not read, and end the connection if that lasts."""
+        super().pause_writing()
+        self._unread_timer = self.loop.call_later(UNREAD_S, self.transport.abort)
+        self.room.stops_reading(self)
+
+    def resume_writing(self) -> None:
+        """Write to a client that reads again."""
+        super().resume_writing()
+        self._reads_on()
 
     def data_received(self, data: bytes) -> None:
         """Read an HTTP request on, up to the most that a head may have."""
@@ -119,6 +147,13 @@ class LimitedConnection(HttpToolsProtocol):
         super().on_response_complete()
         if not self.pipeline:
             self.room.rests(self)
+
+    def _reads_on(self) -> None:
+        """Stop the clock of a client that did not read."""
+        self.room.reads_on(self)
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
 
     def _wait(self) -> None:
         """Give the client its time for a head."""

@@ -32,6 +32,10 @@ MOST_HEADERS, MOST_HEADER_BYTES = 64, 16 * 2**10
 MOST_LOG_BYTES = 64 * 2**20
 """Size of an access log; the one before it is kept too."""
 _CHANGES_NOTHING = ("GET", "HEAD", "OPTIONS")
+_ONCE = frozenset({b"authorization", b"content-encoding", b"content-type", b"idempotency-key", b"sec-fetch-site"})
+"""Headers that say nothing certain if there are two of them."""
+_NO_NAME = frozenset("/?#@\\")
+"""Characters that end the name of a host, or begin it anew, in an address."""
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
@@ -105,6 +109,8 @@ class Hosts:
 @lru_cache(128)
 def _name(host: str) -> str:
     """The name of a host without its port."""
+    if _NO_NAME & set(host):
+        return ""
     with suppress(ValueError):
         parts = urlsplit(f"//{host}")
         return "" if parts.port == 0 else (parts.hostname or "").rstrip(".")  # a port that is no number raises
@@ -203,6 +209,9 @@ class Door:
         if len(raw) > MOST_HEADERS or sum(len(name) + len(value) for name, value in raw) > MOST_HEADER_BYTES:
             words = f"expected at most {MOST_HEADERS} headers of {MOST_HEADER_BYTES:,} bytes together"
             raise Problem(431, "headers", words)
+        names = [name for name, _ in raw]
+        if len(set(names)) < len(names) and (twice := sorted(one for one in _ONCE if names.count(one) > 1)):
+            raise Problem(422, "fault", f"the header {twice[0].decode()} is there twice; expected it once")
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._hosts.has(hosts[0]):
             known = hosts[0][:60] if hosts else ""
@@ -230,7 +239,9 @@ class Door:
 
 def _wrong_type(headers: Headers, method: str) -> Problem | None:
     """Refusal of a change that does not bear the type of JSON; one that no form can send needs none without a body."""
-    kind = headers.get("content-type")
+    kind, coding = headers.get("content-type"), headers.get("content-encoding", "identity")
+    if coding.lower() != "identity":
+        return Problem(415, "media-type", f"the body is encoded as {coding[:60]}; expected it as it is")
     if kind is None and method not in ("POST", "PUT"):
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
         if not has_body:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
@@ -113,10 +113,16 @@ class Handlers:
         who = self.access.principal(asked.headers.get("authorization"))
         asked.state.by = who.name
         who.check(scope)
+        if asked.scope["query_string"]:
+            check_query(asked, asked.scope["endpoint"].endpoint.query)
         if scope == "read":
             self.access.begin(who.name)
             asked.state.reads = True
         return who
+
+    def streamed(self, who: Principal, messages: AsyncIterator[str]) -> Response:
+        """A stream of messages for a client, for as long as it may read. Raises Problem."""
+        return self.streams.answer(who.name, messages, lambda: self.access.stands(who))
 
     async def submitted(
         self,
@@ -185,6 +191,15 @@ def key_of(asked: Asked, who: Principal, body: bytes) -> Key | None:
         raise Problem(422, "fault", "Idempotency-Key: expected letters, digits and . _ : / @ -, at most 253")
     digest = hashlib.blake2b(f"{asked.method} {asked.url.path} ".encode() + body, digest_size=16).hexdigest()
     return Key(who.name, header, digest)
+
+
+def check_query(asked: Asked, known: Collection[str]) -> None:
+    """Refuse parameters of a query that would be ignored: those that are not known, or there twice. Raises Problem."""
+    given = [name for name, _ in asked.query_params.multi_items()]
+    for at, name in enumerate(given):
+        if name not in known or name in given[:at]:
+            expected = f"each of {', '.join(known)} at most once" if known else "no query"
+            raise Problem(422, "fault", f"the query has {name[:30]!r}; expected {expected}")
 
 
 def number_of(asked: Asked, name: str, default: int, least: int, most: int) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from mast_opt.core.errors import MastOptError, UsageError
+from mast_opt.core.memory import available_bytes
 from mast_opt.live.hosts.protocol import Host, within_abilities
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command
@@ -44,6 +45,8 @@ MOST_EVENTS = 20_000
 """Most events of requests that one turn takes in."""
 DAY_S, USE_S = 86_400, 300
 """Seconds of a day, and between two notes of what is in use."""
+LEAST_BYTES, WEIGH_S = 256 * 2**20, 1.0
+"""Memory that has to be left for jobs to be taken in, and seconds between two looks at it."""
 RECENT = 500
 """Number of recent events that are kept in memory."""
 
@@ -153,7 +156,9 @@ class Live:
         self._renewed = 0.0
         self._cleared = 0.0
         self._looked = 0.0
-        self._noted = -math.inf
+        self._noted = self._weighed = -math.inf
+        self._low = False
+        """Whether little memory is left."""
         self._reconciliation = Reconciliation()
         self._steps = OpenSteps()
         self._engine: Engine
@@ -325,7 +330,8 @@ class Live:
             before = self._engine.state.seq
             self._in_log = False
             most = self._params.most_jobs, self._params.most_jobs_of_tenant
-            intake = Intake(self._engine.state, self._store, fresh, lambda event: self.host.happened(now, event), most)
+            state, low = self._engine.state, self._low
+            intake = Intake(state, self._store, fresh, lambda event: self.host.happened(now, event), most, low=low)
             try:
                 turn = self._engine.advance(now, chain(reports, intake.events()))
             finally:
@@ -383,6 +389,9 @@ class Live:
         if now - self._renewed > self._params.ttl_s / 3:
             self._store.renew_lead(self.epoch)
             self._renewed = now
+        if now - self._weighed >= WEIGH_S:
+            self._weighed, left = now, available_bytes()
+            self._low = left is not None and left < LEAST_BYTES
         if now - self._noted >= USE_S:
             self._noted, there = now, self._engine.state.inventory
             used, supply = (sum(mgpu.values()) / WHOLE for mgpu in (there.used_mgpu, there.supply_mgpu))

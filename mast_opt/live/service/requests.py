@@ -39,6 +39,8 @@ _CARRIED = r"(?!.*/\.{0,2}(?:/|$))(?!.*/explain$)"
 """Names that an address leaves as they are, and no route takes for its own."""
 PATTERN = f"^{_CARRIED}(?:{NAME.pattern}){_END}"
 
+_CARRIED_NAME = re.compile(PATTERN)
+
 Name = Annotated[str, Meta(min_length=1, max_length=253, pattern=PATTERN)]
 NoName = Annotated[str, Meta(max_length=253, pattern=f"^{_CARRIED}(?:{NAME.pattern})?{_END}")]
 """A name, or nothing."""
@@ -140,7 +142,7 @@ DrainRequest = _request(
     "A server, a rack or a cluster takes no job more (closed), or takes jobs again (open). What runs there goes on "
     "until it has ended, or is stopped after a time, and then waits for another place.",
     ("of", Literal["server", "rack", "cluster"]),
-    ("name", Name),
+    ("name", Annotated[str, Meta(min_length=1, max_length=253)]),
     ("state", Literal["closed", "open"]),
     ("stop_after_s", Annotated[float, Meta(ge=0, le=MOST_MS / 1000)] | None, None),
     ("why", Annotated[str, Meta(max_length=1000)], ""),
@@ -283,7 +285,8 @@ def _checked(asked: Mapping[str, Any]) -> JobSpec:
 def name_in(path: Mapping[str, Any], what: str) -> str:
     """A name in the path of a request. Raises Problem."""
     name = str(path[what])
-    if not NAME.fullmatch(name):
+    fits = NAME.fullmatch(name) if what == "job" else _CARRIED_NAME.match(name)  # jobs of hosts may have others
+    if not fits:
         raise Problem(422, "fault", f"{what} is {name[:60]!r}; expected letters, digits and . _ : / @ - between them")
     return name
 

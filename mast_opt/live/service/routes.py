@@ -349,9 +349,9 @@ class Api(Handlers):
         """Stream events of the log as they come (server-sent events); ``Last-Event-ID`` is the number of the last one
         that was seen.
         """
-        self.who(asked, "read")
+        who = self.who(asked, "read")
         last = self.store.last_seq()
-        return self.streams.answer(str(asked.state.by), self._lines(min(last, last_seen(asked, last))))
+        return self.streamed(who, self._lines(min(last, last_seen(asked, last))))
 
     async def _lines(self, after: int) -> AsyncIterator[str]:
         """Lines of a stream of events: those of the log after a number, and new ones as they come."""

@@ -99,9 +99,9 @@ class SolveApi(Handlers):
         """Stream a solve's incumbents and bounds as they come (server-sent events); the last message is the solve as it
         has ended.
         """
-        self.who(asked, "read")
+        who = self.who(asked, "read")
         solve = self.solves.one(name_in(asked.path_params, "solve"))
-        return self.streams.answer(str(asked.state.by), self._incumbents(solve, last_seen(asked, 0)))
+        return self.streamed(who, self._incumbents(solve, last_seen(asked, 0)))
 
     async def _incumbents(self, solve: Solve, after: int) -> AsyncIterator[str]:
         """Lines of a stream of a solve's incumbents and bounds, and of its end."""

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from starlette.requests import Request as Asked
 from starlette.responses import Response, StreamingResponse
@@ -55,17 +55,23 @@ class Streams:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.ended = False
 
-    def answer(self, client: str, messages: AsyncIterator[str]) -> Response:
-        """A stream of messages. Raises Problem where there are too many streams."""
+    def answer(self, client: str, messages: AsyncIterator[str], stands: Callable[[], bool]) -> Response:
+        """A stream of messages. Raises Problem where there are too many streams.
+
+        Args:
+            stands: whether the client's token is still one; without it the stream ends.
+        """
         if self._open[client] >= MOST_OF_CLIENT or self._open.total() >= MOST_STREAMS:
             words = f"{client} has {self._open[client]} streams, of {self._open.total()} in all"
             raise Problem(429, "streams", words, headers={"Retry-After": "30"})
         self._loop = asyncio.get_running_loop()
-        return _Stream(self._open, client, self._until_ended(messages))
+        return _Stream(self._open, client, self._until_ended(messages, stands))
 
-    async def _until_ended(self, messages: AsyncIterator[str]) -> AsyncIterator[str]:
-        """Messages of a stream, until the service ends."""
+    async def _until_ended(self, messages: AsyncIterator[str], stands: Callable[[], bool]) -> AsyncIterator[str]:
+        """Messages of a stream, until the service ends or the client's token is none any more."""
         async for one in messages:
+            if not stands():
+                return
             yield one
             if self.ended:
                 return

@@ -119,6 +119,7 @@ class Intake:
     Args:
         happened: reports of the host on a server that a request takes out of service or puts into it.
         most: jobs that may not have ended, in all and of one tenant.
+        low: whether too little memory is left for more of them.
     """
 
     def __init__(
@@ -128,8 +129,10 @@ class Intake:
         requests: Sequence[Request],
         happened: Callable[[ev.Event], Sequence[ev.Event]],
         most: tuple[int, int],
+        *,
+        low: bool = False,
     ) -> None:
-        self._state, self._requests, self._happened, self._most = state, requests, happened, most
+        self._state, self._requests, self._happened, self._most, self._low = state, requests, happened, most, low
         self.answers: list[tuple[Request, int, str]] = []
         self.refused: list[tuple[Request, Exception]] = []
         self.reports: list[ev.Event] = []
@@ -180,6 +183,8 @@ class Intake:
         if not coming:
             return None
         state, retry = self._state, {"Retry-After": "30"}
+        if self._low:
+            return Problem(503, "memory", "too little memory is left for more jobs", headers=retry)
         if len(state.jobs) + coming.total() > self._most[0]:
             return Problem(
                 429, "full", f"{len(state.jobs):,} jobs have not ended; {self._most[0]:,} may", headers=retry

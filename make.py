@@ -133,6 +133,8 @@ def shell(arguments: Sequence[str]) -> int:
 def run(program: str, *arguments: str) -> int:
     """Run a program of the environment and return its exit code."""
     print("$", program, *arguments, flush=True)
+    # pytest rewrites tests and they start hundreds of processes: with nothing kept, each compiles every module again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     return subprocess.run([BIN / program, *arguments], check=False).returncode
 
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import mast_opt
 
 PACKAGE = Path(mast_opt.__file__).parent
-MODULES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
 FLEET, BATCH = "problems/job_placement/live_fleet/", "problems/job_placement/quota_standing.py"
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Path in the package → its module, parsed, where the text has to do with quotas."""
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text() for path in PACKAGE.rglob("*.py")}
+    return {
+        name: ast.parse(text)
+        for name, text in texts.items()
+        if any(word in text for word in ("quota", "ledger", "nominal"))
+    }
 
 
 def of_quotas(module: str) -> bool:
     """Whether a module is of the core's quotas, or imports something of them."""
-    imports = (one for one in ast.walk(MODULES[module]) if isinstance(one, ast.ImportFrom))
+    imports = (one for one in ast.walk(modules()[module]) if isinstance(one, ast.ImportFrom))
     return module.startswith(("core/ledger", "core/quota")) or any(
         (one.module or "").startswith(("mast_opt.core.ledger", "mast_opt.core.quota")) for one in imports
     )
@@ -23,8 +34,8 @@ def of_quotas(module: str) -> bool:
 def calls(name: str) -> dict[str, int]:
     """Module → calls of functions and methods of this name, where quotas are known."""
     found: dict[str, int] = {}
-    for module in filter(of_quotas, MODULES):
-        called = [one.func for one in ast.walk(MODULES[module]) if isinstance(one, ast.Call)]
+    for module in filter(of_quotas, modules()):
+        called = [one.func for one in ast.walk(modules()[module]) if isinstance(one, ast.Call)]
         count = sum(getattr(one, "attr", getattr(one, "id", None)) == name for one in called)
         if count:
             found[module] = count
@@ -35,8 +46,8 @@ def test_whether_amounts_fit_in_what_quotas_leave_is_one_function() -> None:
     """It is defined and called in the ledger only; so is the account of who is beyond its quota."""
     defined = [
         module
-        for module in filter(of_quotas, MODULES)
-        for one in ast.walk(MODULES[module])
+        for module in filter(of_quotas, modules())
+        for one in ast.walk(modules()[module])
         if isinstance(one, ast.FunctionDef) and one.name == "_fits"
     ]
     assert defined == ["core/ledger.py"]
@@ -57,7 +68,7 @@ def test_the_amount_of_a_quota_is_read_by_few() -> None:
     """By the ledger and Kueue's admission, which has quotas of its own in the same tree, and to store or show it."""
     readers = {
         module
-        for module, tree in MODULES.items()
+        for module, tree in modules().items()
         if any(isinstance(one, ast.Attribute) and one.attr == "nominal" for one in ast.walk(tree))
     }
     kueue = {"live/hosts/kueue/admission.py", "live/hosts/kueue/places.py"}

@@ -189,6 +189,22 @@ class TestForecasts:
         assert demand.forecast_mgpu(of, 3 * DAY_MS) == 5000 - 5000 // 4
         assert (demand.read(of, 7 * DAY_MS), demand.read(of, 8 * DAY_MS)) == (("d",), ())
 
+    def test_demand_by_arrivals_has_no_backlog(self) -> None:
+        demand = Demand()
+        of = DemandClass.of(ev.JobSpec(mgpu=1000, namespace="ads"))
+        for day in range(8):
+            for _ in range(2):  # each would run for half a day, and every second one waits
+                demand.submitted(of, 1000, (), day * DAY_MS)
+            if day:
+                assert demand.forecast_by_arrivals_mgpu(of, day * DAY_MS) == 1000
+                assert demand.forecast_by_arrivals_mgpu(of, (day + 1) * DAY_MS) == 1000
+            demand.ended(of, 1000, day * DAY_MS + DAY_MS // 2, 1000 * DAY_MS // 2)
+        assert demand.forecast_mgpu(of, 8 * DAY_MS) > 4000
+        assert demand.forecast_by_arrivals_mgpu(of, 9 * DAY_MS) == 2000 * 3 // 4 // 2
+        never_ran = DemandClass.of(ev.JobSpec(tier=3, mgpu=1000, namespace="ads"))
+        demand.submitted(never_ran, 500, (), 9 * DAY_MS)
+        assert demand.forecast_by_arrivals_mgpu(never_ran, 10 * DAY_MS) == 500
+
     def test_what_nobody_asks_for_any_more_is_forgotten(self) -> None:
         demand = Demand()
         once = [DemandClass.of(ev.JobSpec(datasets=(f"d{day}",))) for day in range(60)]

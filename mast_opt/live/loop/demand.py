@@ -48,6 +48,10 @@ class _Demand:
     """Number of them that have not ended."""
     largest_mgpu: int = 0
     """Request of the largest of them, in milli-GPUs."""
+    arrived_mgpu: int = 0
+    """Request of the jobs that came on the day of ``at_ms``, in milli-GPUs."""
+    mean_arrived_mgpu: int | None = None
+    """Weighted mean of that over the days that are over; None before the first one is."""
     read: dict[str, int] = field(default_factory=dict)
     """Dataset → day on which a job that reads it was last submitted."""
 
@@ -63,8 +67,18 @@ class _Demand:
             total, at = 0, midnight
         return mean, total + self.mgpu * (now_ms - at)
 
+    def arrived(self, now_ms: int) -> tuple[int | None, int]:
+        """Mean of what came each day of those that are over, and what came on the day of ``now_ms``, milli-GPUs."""
+        mean, total = self.mean_arrived_mgpu, self.arrived_mgpu
+        for _ in range(now_ms // DAY_MS - self.at_ms // DAY_MS):
+            mean = total if mean is None else mean + (total - mean) * 2 // (DAYS + 1)
+            total = 0
+        return mean, total
+
     def change(self, mgpu: int, now_ms: int) -> None:
         """Add to the milli-GPUs that are asked for from now on; a negative amount takes away."""
+        self.mean_arrived_mgpu, self.arrived_mgpu = self.arrived(now_ms)
+        self.arrived_mgpu += max(0, mgpu)
         self.mean_mgpu, self.mgpu_ms = self.at(now_ms)
         self.at_ms = now_ms
         self.mgpu += mgpu
@@ -86,6 +100,9 @@ class Demand:
 
     def __init__(self) -> None:
         self._classes: dict[DemandClass, _Demand] = {}
+        self._ended: dict[int, tuple[int, int]] = {}
+        """Tier → milli-GPUs that jobs asked for that have ended, and GPU time that they took, milli-GPU-ms; every day
+        weighs as much less as in the mean."""
         self._day = 0
         """Day on which what is old was last forgotten."""
 
@@ -102,9 +119,11 @@ class Demand:
         for dataset in reads:
             known.read[dataset] = now_ms // DAY_MS
 
-    def ended(self, of: DemandClass, mgpu: int, now_ms: int) -> None:
-        """Take a job out of the demand of its class; it asked for so much."""
+    def ended(self, of: DemandClass, mgpu: int, now_ms: int, ran_mgpu_ms: int = 0) -> None:
+        """Take a job out of the demand of its class; it asked for so much, and took so much GPU time."""
         self._forget(now_ms // DAY_MS)
+        asked, ran = self._ended.get(of.tier, (0, 0))
+        self._ended[of.tier] = asked + mgpu, ran + ran_mgpu_ms
         known = self._classes[of]
         known.change(-mgpu, now_ms)
         known.present -= 1
@@ -113,6 +132,11 @@ class Demand:
         """Forget, once a day, classes whose last job ended long ago, and what nobody has read for ``DAYS`` days."""
         if day == self._day:
             return
+        for _ in range(min(day - self._day, KEPT_DAYS)):
+            self._ended = {
+                tier: (asked * (DAYS - 1) // (DAYS + 1), ran * (DAYS - 1) // (DAYS + 1))
+                for tier, (asked, ran) in self._ended.items()
+            }
         self._day = day
         for of, known in list(self._classes.items()):
             kept = KEPT_DAYS if of.workload or of.namespace else DAYS
@@ -133,6 +157,17 @@ class Demand:
         mean, total = known.at(now_ms)
         return total // max(1, now_ms % DAY_MS) if mean is None else mean
 
+    def forecast_by_arrivals_mgpu(self, of: DemandClass, now_ms: int) -> int:
+        """Forecast of the demand of a class if no job waited: what comes each day, times the GPU time that jobs of its
+        tier took for what they asked for. The one of ``forecast_mgpu`` as long as no job of the tier has run.
+        """
+        asked, ran = self._ended.get(of.tier, (0, 0))
+        if not ran:
+            return self.forecast_mgpu(of, now_ms)
+        mean, total = self._classes[of].arrived(now_ms)
+        came = total * DAY_MS // max(1, now_ms % DAY_MS) if mean is None else mean
+        return came * ran // (asked * DAY_MS)
+
     def jobs(self, of: DemandClass) -> int:
         """Number of jobs of a class that have been submitted."""
         return self._classes[of].jobs
@@ -149,4 +184,5 @@ class Demand:
     def fields(self) -> list[tuple[object, ...]]:
         """Fields of the demand to compare states by."""
         classes = sorted(self._classes.items())
-        return [(*of, *astuple(known)[:-1], sorted(known.read.items())) for of, known in classes]
+        found = [(*of, *astuple(known)[:-1], sorted(known.read.items())) for of, known in classes]
+        return [*found, *sorted(self._ended.items())]

@@ -359,7 +359,7 @@ class State:
 
     def _forget(self, record: JobRecord) -> None:
         """Forget a job that has ended, and count it no longer as demand."""
-        self.demand.ended(record.demand, record.asked_mgpu, self.now_ms)
+        self.demand.ended(record.demand, record.asked_mgpu, self.now_ms, record.attained_mgpu_ms)
         self.jobs_of[record.spec.tenant] -= 1
         del self.jobs[record.name]
 

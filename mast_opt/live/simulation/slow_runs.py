@@ -19,7 +19,7 @@ from mast_opt.live.simulation.solves import SimulatedSolver, SolveSettings
 from mast_opt.live.simulation.traces.trace import JobTrace
 from mast_opt.live.slow_paths import data_path, servers_path
 from mast_opt.live.slow_paths.data_path import DataPath, DataPathParams
-from mast_opt.live.slow_paths.forecasts import Forecast, WithErrors, weighted_mean
+from mast_opt.live.slow_paths.forecasts import Forecast, WithErrors, by_arrivals, weighted_mean
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
 from mast_opt.live.slow_paths.servers_path import ServersPath, ServersPathParams
 
@@ -54,7 +54,7 @@ PATHS = (data_path.NAME, servers_path.NAME)
 PREFIX = "slow."
 READS = {data_path.NAME: frozenset({"namespace", "workload"}), servers_path.NAME: frozenset[str]()}
 """Slow path → optional columns of submissions that only its plans look at."""
-FORECASTS = (MEAN, PERFECT) = ("mean", "perfect")
+FORECASTS = (MEAN, ARRIVALS, PERFECT) = ("mean", "arrivals", "perfect")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class DataRunParams(DataPathParams):
         takes_s: virtual time from question to plan.
         iterations: of ``tetris``.
         seed: of ``tetris``, and of the errors of forecasts.
-        forecast: ``mean``: weighted mean of demand so far; ``perfect``: what the trace asks for in ``copy_days``.
+        forecast: ``mean``: weighted mean of demand so far, of what waits too; ``arrivals``: of what came, as if nothing
+            waited; ``perfect``: what the trace asks for in ``copy_days``.
         forecast_error: σ of the logarithm of a forecast's error, see ``WithErrors``.
         again: iterations that go on from the plan before, where little has changed; 0 to begin from scratch.
         exact_shares: whether a MIP solver ends each solve with the best shares of work over regions. They change the
@@ -87,7 +88,8 @@ class DataRunParams(DataPathParams):
 
     def forecast_of(self, trace: JobTrace) -> Forecast:
         """The forecast that these parameters ask for."""
-        plain = weighted_mean if self.forecast == MEAN else Foresight(trace, self.copy_days)
+        known: dict[str, Forecast] = {MEAN: weighted_mean, ARRIVALS: by_arrivals}
+        plain = known.get(self.forecast) or Foresight(trace, self.copy_days)
         return WithErrors(plain, self.forecast_error, self.seed) if self.forecast_error else plain
 
 

@@ -24,6 +24,11 @@ def weighted_mean(snapshot: Snapshot, of: DemandClass) -> int:
     return snapshot.demand.forecast_mgpu(of, snapshot.now_ms)
 
 
+def by_arrivals(snapshot: Snapshot, of: DemandClass) -> int:
+    """The forecast of the log without its backlog: see ``Demand.forecast_by_arrivals_mgpu``."""
+    return snapshot.demand.forecast_by_arrivals_mgpu(of, snapshot.now_ms)
+
+
 @dataclass(frozen=True)
 class WithErrors:
     """A forecast times a lognormal error of mean 1, drawn for each class and day.

@@ -1,12 +1,13 @@
 """The headline at the published size: 100,000 GPUs in 30 regions, before and after, each mechanism taken away once.
 
-    python -m benchmarks.headline_at_size --small      # 400 GPUs in 5 regions, one seed: minutes
+    python -m benchmarks.headline_at_size --small                  # 400 GPUs in 5 regions, one seed: minutes
+    python -m benchmarks.headline_at_size --third --skew 1.45      # 30,000 GPUs in 20 regions: 5 minutes a variant
     python -m benchmarks.headline_at_size --seeds 1 2 3
 
 Results go to a file as in ``headline_in_time``, and runs that it has are not done again; the table is printed from it.
-What is taken away is taken from ``room``: all mechanisms, and smaller jobs make room for gangs. Demand is half as high
-in the first days, which do not count. No result at the full size is kept yet: a day of it takes about a minute of
-processor time, and its demand has to be calibrated first (``--skew`` gives what was).
+What is taken away is taken from ``room``: all mechanisms, and smaller jobs make room for gangs. ``room-servers`` adds
+the assignment of servers by ``ras`` in every region, each half hour. Demand is half as high in the first days, which do
+not count. No result of the full size is kept yet; its demand has to be calibrated first (``--skew`` gives what was).
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ FULL = {
     "largest_gpus": 256,
 }
 WARM_UP_DAYS = 7.0
+THIRD = {**FULL, "days": 9, "gpus": 30_000, "regions": 20, "datasets": 4_800}
 ROWS = (
     *("before", "after", "room", "room-regional", "room-no-plan", "room-no-preemption", "room-pack-never"),
-    *("room-early", "room-hard", "room-soft"),
+    *("room-early", "room-hard", "room-soft", "room-servers"),
 )
 SMALL_ROWS = ROWS[:3]
 RUN = {"tick_s": "60", "slow.data.iterations": "20"}
@@ -53,7 +55,7 @@ def table(runs: list[dict[str, Any]]) -> str:
     """Markdown table of runs: medians over the seeds of each variant."""
     heads = ["variant", "seeds", *COLUMNS.values()]
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "--:|" * (len(heads) - 1)]
-    for name in dict.fromkeys(run["variant"] for run in runs):
+    for name in sorted({run["variant"] for run in runs}, key=ROWS.index):
         of = [run["figures"] for run in runs if run["variant"] == name]
         cells = [_cell([one[figure] for one in of if one[figure] is not None]) for figure in COLUMNS]
         lines.append(f"| `{name}` | {len(of)} | " + " | ".join(cells) + " |")
@@ -67,7 +69,9 @@ def _cell(values: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="the small case, before, after and with room")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--small", action="store_true", help="the small case, before, after and with room")
+    size.add_argument("--third", action="store_true", help="three tenths of the GPUs, the same three")
     parser.add_argument("--variants", nargs="+", choices=ROWS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--skew", type=float, help="of homes; calibrated for each seed unless given")
@@ -75,13 +79,15 @@ def main() -> None:
     parser.add_argument("--warm-up-days", type=float)
     parser.add_argument("--out", type=Path, default=Path("headline-at-size.jsonl"))
     given = parser.parse_args()
-    sizes: Mapping[str, Any] = SMALL if given.small else FULL
+    sizes: Mapping[str, Any] = SMALL if given.small else THIRD if given.third else FULL
     sizes = sizes if given.days is None else {**sizes, "days": given.days}
-    warm_up_days = SMALL_WARM_UP_DAYS if given.small else WARM_UP_DAYS
+    warm_up_days = SMALL_WARM_UP_DAYS if given.small or given.third else WARM_UP_DAYS
     warm_up_days = warm_up_days if given.warm_up_days is None else given.warm_up_days
     experiment = Experiment(given.out, OrganisationParams(**sizes), RUN, warm_up_days, 0.05)
     for seed in given.seeds:
-        for stated in experiment.run(given.variants or list(SMALL_ROWS if given.small else ROWS), seed, given.skew):
+        for stated in experiment.run(
+            given.variants or list(SMALL_ROWS if given.small or given.third else ROWS), seed, given.skew
+        ):
             print(f"{stated['variant']} seed {seed}: {stated['cpu_s']} s", flush=True)
     print(table(read(given.out)[1]))
 

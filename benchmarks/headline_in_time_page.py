@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import headline_at_size
 from benchmarks.headline_in_time import read
 from benchmarks.headline_runs import WORST_BEFORE
 from benchmarks.headline_variants import AFTER, VARIANTS
@@ -63,6 +64,8 @@ TABLES: Mapping[str, Sequence[str]] = {
 }
 ROOM = {"room": "headline-in-time-room.jsonl", "room-large": "headline-in-time-room-large.jsonl"}
 """Table → file of the runs with room for gangs, and of those that they are compared with."""
+AT_SIZE = "headline-at-size.jsonl"
+"""File of the runs at the largest size that has been run."""
 OTHERS = (
     *("storage-110", "storage-150", "storage-200", "storage-250", "two-copies", "no-preemption"),
     *("short", "short-early", "long", "long-early", "first-time-0", "first-time-95", "foresight", "error-150"),
@@ -151,6 +154,7 @@ def written(page: str, runs: Runs, data: Path) -> str:
     tables = {name: partial(table, runs, names) for name, names in TABLES.items()}
     for name, file in ROOM.items():
         tables[name] = partial(table, runs_of(data / file), tuple(VARIANTS))
+    tables["at-size"] = partial(headline_at_size.table, read(data / AT_SIZE)[1])
     return with_tables(page, {**tables, "others": partial(table, runs, OTHERS, COLUMNS[:2])})
 
 

@@ -80,6 +80,12 @@ VARIANTS: Mapping[str, Variant] = {
                 ("early", "but bound on arrival by the share that is left", {"bind": "share"}, {}),
                 ("hard", "V0: no plan may exceed GPU supply", {"slow.data.gpu_limit": "hard"}, {}),
                 ("soft", "V1: storage of regions does not follow GPUs", {}, {"organisation": {"storage_by": "chance"}}),
+                (
+                    "servers",
+                    "two clusters in each region, servers are assigned every half hour",
+                    {},
+                    {"slow": ("data", "servers"), "organisation": {"clusters": 2}},
+                ),
             )
         ),
         Variant("hard", "V0: no plan may exceed GPU supply", params={"slow.data.gpu_limit": "hard"}),

@@ -63,7 +63,7 @@ def test_the_page_has_the_tables_of_the_committed_runs() -> None:
     page = (ROOT / "docs" / "benchmarks" / PAGE).read_text()
     data = ROOT / "benchmarks" / "data"
     assert written(page, runs_of(data / "headline-in-time.jsonl"), data) == page
-    assert all(f"<!-- table: {name} -->" in page for name in (*TABLES, *ROOM, "others"))
+    assert all(f"<!-- table: {name} -->" in page for name in (*TABLES, *ROOM, "others", "at-size"))
 
 
 def test_what_room_for_gangs_buys_is_stated() -> None:

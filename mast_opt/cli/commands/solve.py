@@ -56,8 +56,8 @@ def command(
     near: Annotated[
         Path | None,
         Parameter(
-            help="A plan, such as last week's, from which as few rows as possible are to differ, at most 0.1% above "
-            "the best objective found; also the start unless --start is given."
+            help="A plan, such as last week's, from which as few rows as possible are to differ, at most 0.1%, or a "
+            "tenth of a gap that stays open, above the best objective found; also the start unless --start is given."
         ),
     ] = None,
     previous: Annotated[

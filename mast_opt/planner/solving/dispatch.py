@@ -8,7 +8,6 @@ from typing import Any, Unpack
 from mast_opt.core.arguments import a, a_finite, a_text, anything, checked, mapping_of, option_values, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveControl, keywords_of, params_of
-from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.solving.auto_strategy import AUTO, EXACT, AutoParams
 from mast_opt.planner.solving.clock import Clock
@@ -100,7 +99,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         cross_check: another exact solver, which then solves the problem again, with the base formulation and without
             options and start; a time limit is shared half and half. ``Solution.cross_check`` says what it found.
         near: a plan, such as last week's, from which as few rows as possible are to differ among plans within 0.1% of
-            the objective that is found. It is also the start where none is given, and ``gap`` is at least 0.1%.
+            the objective that is found, or, without a proof, within a tenth of the gap. It is also the start where none
+            is given, and ``gap`` is at least 0.1%.
             Without it the last pass refers to today, and costs no more than the gap.
         carried: what ``resolve`` takes over from an earlier solve.
         control: see ``SolveControl``: ``time_limit_s`` (of all that this call does except loading the solver's library
@@ -151,7 +151,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         if settling is not None and not asked.asked.cancel.is_set():
             left_s = None if time_limit_s is None else KEPT * time_limit_s + (clock.remaining_s if clock else 0.0)
             if settling.has_time(left_s):
-                solution = _settled(settling, solution, asked.asked, left_s)
+                solution = _settled(settling, solution, asked, left_s)
         return replace(solution, plan=made_for(asked_for, solution.plan, overrides))
 
     if cross_check is None:
@@ -182,12 +182,13 @@ def _by_label(kind: Kind[Any, Any], problem: Problem[Any], plan: PlanT | None) -
 
 
 def _settled(
-    settling: Settling, solution: Solution[PlanT], asked: SolveParams, left_s: float | None
+    settling: Settling, solution: Solution[PlanT], request: Request[PlanT], left_s: float | None
 ) -> Solution[PlanT]:
     """The solution of a solve after its last pass."""
     assert solution.verdict is not None
     assert solution.objective is not None
-    most = most_allowed(solution.status, solution.objective, solution.bound, asked.gap)
+    asked, near = request.asked, settling.name == "near" and request.carried is None
+    most = most_allowed(solution.status, solution.objective, solution.bound, asked.gap, near=near)
     params = params_of_pass(asked, left_s)
     plan, verdict, changed = settling.settled(solution.plan, solution.verdict, most, backends.get(EXACT), params)
     value = verdict.terms[solution.term] if solution.term else verdict.objective

@@ -28,6 +28,8 @@ from mast_opt.problems.search.lexicographic import with_slack
 ROWS, WORTH = "differing rows", "objective"
 SLACK = 1e-3
 """Most that the pass may add to the objective where nothing is proven, relative to it."""
+OPEN_SHARE = 0.1
+"""Share of a gap that is not proven by which a plan to stay near may be worse: two searches differ by as much."""
 FREE_COLUMNS = 20_000
 """Programs with more are searched only between the two plans."""
 LARGEST = 500_000
@@ -176,10 +178,15 @@ def params_of_pass(asked: SolveParams, left_s: float | None) -> SolveParams:
     return SolveParams(limit_s, seed=asked.seed, threads=asked.threads, cancel=asked.cancel, options=nodes)
 
 
-def most_allowed(status: Status, objective: float, bound: float | None, gap: float) -> float:
+def most_allowed(status: Status, objective: float, bound: float | None, gap: float, *, near: bool = False) -> float:
     """The largest objective after the pass: a proof within the gap stays one, and nothing else grows by more than
-    ``SLACK``, or the gap asked for where that is larger."""
-    most = objective + max(SLACK, gap) * abs(objective)
+    ``SLACK``, or the gap asked for where that is larger.
+
+    Args:
+        near: is a plan to stay near asked for? Without a proof it counts as as good within ``OPEN_SHARE`` of the gap.
+    """
+    slack = max(SLACK, gap, OPEN_SHARE * (relative_gap(objective, bound) or 0.0) if near else 0.0)
+    most = objective + slack * abs(objective)
     if status is Status.OPTIMAL:
         proven = bound if bound is not None else objective
         most = min(most, max(objective, proven / (1 - gap) if gap < 1 else most))

@@ -17,7 +17,7 @@ BUDGET = {
     "core": 2194,
     "live/hosts": 3455,
     "live/importers": 500,
-    "live/loop": 4077,
+    "live/loop": 4059,
     "live/policies": 4220,
     "live/reports": 551,
     "live/service": 3474,

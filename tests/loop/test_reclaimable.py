@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
 from mast_opt.live.loop import reclaimable
+from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.reclaimable import Reclaimable
+from mast_opt.problems.job_placement.live_fleet.types import Share
 
 TIERS = (0, 2, 5)
+
+
+def holder(server: str, mgpu: int, stoppable_tier: int | None) -> JobRecord:
+    """A job that holds so much of a server."""
+    shares = (Share(server, 1, {0: mgpu}),)
+    return cast(JobRecord, SimpleNamespace(shares=shares, stoppable_tier=stoppable_tier, over_quota=False))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -22,13 +33,13 @@ def test_against_a_list_of_jobs(seed: int) -> None:
         since, changes = kept.count, kept.changes
         if jobs and rng.random() < 0.5:
             job = jobs.pop(int(rng.integers(len(jobs))))
-            kept.give(*job)
+            kept.holds(holder(*job), -1)
             assert kept.grown(since) == [(f"region-{job[0]}", job[0])]
             assert list(kept.changed(changes) or ()) == [job[0]]
         else:
             tier = [None, *TIERS][int(rng.integers(4))]
             jobs.append((str(rng.choice(list("abc"))), int(rng.integers(1, 9)), tier))
-            kept.take(*jobs[-1])
+            kept.holds(holder(*jobs[-1]), 1)
             assert kept.grown(since) == []
             assert list(kept.changed(changes) or ()) == [jobs[-1][0]]
         for server in "abc":

@@ -12,6 +12,7 @@ from mast_opt.live.loop.reclaimable import Reclaimable
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.group_room import GroupRoom, Size
 from mast_opt.problems.job_placement.live_fleet.types import Server
+from tests.loop.test_reclaimable import holder
 
 TIERS = (0, 2, 5)
 PLACES = (("east", "c0", "H100"), ("east", "c0", "A100"), ("west", "c1", "H100"))
@@ -51,10 +52,10 @@ def test_against_a_count_over_all_servers(seed: int) -> None:
         if step < len(SIZES):
             assert room.watch(SIZES[step], snapshot) == step
         if held and rng.random() < 0.5:
-            kept.give(*held.pop(int(rng.integers(len(held)))))
+            kept.holds(holder(*held.pop(int(rng.integers(len(held))))), -1)
         else:
             held.append((f"s{rng.integers(7)}", int(rng.integers(1, 9)) * 1000, [None, *TIERS][int(rng.integers(4))]))
-            kept.take(*held[-1])
+            kept.holds(holder(*held[-1]), 1)
         if step == 50:  # it moves to another cluster
             servers[0] = inventory.server_of["s0"] = Server("s0", "west", "c1", "r", "H100", 8, 0, 0)
             kept.resize("s0", 0)

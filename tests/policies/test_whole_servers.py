@@ -18,6 +18,7 @@ from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, WholeServers
 from mast_opt.problems.job_placement.live_fleet.types import Server
+from tests.loop.test_reclaimable import holder
 
 SERVERS = tuple(Server(name, "east", "east-1", "rack", "H100", 8, 0, 0) for name in ("s1", "s2"))
 OLD = {"firm": (0, 4), "dear": (1, 4), "cheap": (2, 8)}
@@ -86,14 +87,14 @@ def test_whole_servers_against_a_look_at_every_server(seed: int) -> None:
     held: list[tuple[str, int, int | None]] = []
     for step in range(300):
         if held and rng.random() < 0.55:
-            kept.give(*held.pop(int(rng.integers(len(held)))))
+            kept.holds(holder(*held.pop(int(rng.integers(len(held))))), -1)
         else:
             held.append((f"s{rng.integers(8)}", int(rng.integers(1, 3)) * 1000, [None, *tiers][int(rng.integers(4))]))
-            kept.take(*held[-1])
+            kept.holds(holder(*held[-1]), 1)
         if step == 150:  # a server that nobody uses comes back in another region, with another size
             for gone in [each for each in held if each[0] == "s7"]:
                 held.remove(gone)
-                kept.give(*gone)
+                kept.holds(holder(*gone), -1)
             servers["s7"] = Server("s7", "east", "east-1", "rack", "A100", 8, 0, 0)
             kept.remove("s7")
             kept.add("s7", "east", 8000)

@@ -18,8 +18,6 @@ class FleetWork:
         """Whether the fleet may lag behind."""
         self._due: dict[str, tuple[Job, tuple[Share, ...]]] = {}
         """Jobs that the fleet does not have yet, in the order in which they were placed."""
-        self._begun: dict[str, tuple[int, int]] = {}
-        """Those that work → since when, and the time between their checkpoints."""
 
     def adopt(self, job: Job, shares: tuple[Share, ...]) -> None:
         """Have a job run on servers of the fleet, see ``Fleet.adopt``. What does not fit is refused now, or when the
@@ -33,7 +31,6 @@ class FleetWork:
 
     def release(self, name: str) -> None:
         """Take a job that has gone off the fleet, see ``Fleet.release``."""
-        self._begun.pop(name, None)
         if self._due.pop(name, None) is None:
             self._fleet.release(name)
 
@@ -42,16 +39,13 @@ class FleetWork:
         return name not in self._due and self._fleet.is_over_quota(name)
 
     def set_work(self, name: str, began_ms: int, checkpoint_ms: int) -> None:
-        """Say since when a job works and how often it saves that, see ``Fleet.set_work``."""
-        if name in self._due:
-            self._begun[name] = began_ms, checkpoint_ms
-        else:
+        """Say since when a job works and how often it saves that, see ``Fleet.set_work``, if the fleet has it."""
+        if name not in self._due:
             self._fleet.set_work(name, began_ms, checkpoint_ms)
 
-    def catch_up(self) -> None:
-        """Have the live fleet hold what the log's events have put on it. Raises UsageError, see ``Fleet.adopt``."""
-        due, self._due, begun, self._begun = self._due, {}, self._begun, {}
+    def catch_up(self) -> tuple[str, ...]:
+        """Have the fleet adopt the jobs that it does not have yet; returns them. Raises UsageError."""
+        due, self._due = self._due, {}
         for job, shares in due.values():
             self._fleet.adopt(job, shares, arrives=False)
-        for name, work in begun.items():
-            self._fleet.set_work(name, *work)
+        return tuple(due)

@@ -31,7 +31,6 @@ class Inventory:
         """Region → what its servers have that are not out of service."""
         self.used_mgpu: dict[str, int] = {}
         """Region → what starts and runs there."""
-        self._was_down: set[str] = set()
         self.shrinking: dict[str, Server] = {}
         """Server that holds more than it is to have → what it is to be. It takes no job until then."""
         self.closed: dict[str, int | None] = {}
@@ -61,7 +60,7 @@ class Inventory:
             else:
                 self._fleet.replace_server(server)
             self._know(server)
-        elif event.server in self._was_down:
+        else:
             self._fleet.uncordon(event.server)
         self.up.add(event.server)
         if event.server in self.closed:
@@ -110,7 +109,6 @@ class Inventory:
         if event.server not in self.up:
             raise ev.Unfit(f"server {event.server} is not in service")
         self.up.discard(event.server)
-        self._was_down.add(event.server)
         self.moving.pop(event.server, None)
         self.shrinking.pop(event.server, None)
         server = self.server_of[event.server]
@@ -132,7 +130,6 @@ class Inventory:
             raise ev.Unfit(f"server {event.server} was not to move to cluster {event.cluster} of {event.region}")
         moved = replace(server, cluster=event.cluster)
         self._fleet.replace_server(moved)
-        self._was_down.discard(event.server)
         self._know(moved)
         if event.server in self.closed:
             self._fleet.cordon(event.server)

@@ -4,6 +4,8 @@ need not be searched for again before it has grown."""
 import bisect
 from collections.abc import Collection, Iterable, Sequence
 
+from mast_opt.live.loop.jobs import JobRecord
+
 MOST_KEPT = 100_000
 """Servers that have changed, or grown, of which the order is kept."""
 
@@ -116,19 +118,14 @@ class Reclaimable:
         """Let a server take no new job; what it could give stays a bound from above."""
         self._changed.add(server)
 
-    def take(self, server: str, mgpu: int, stoppable_tier: int | None, *, over: bool = False) -> None:
-        """Note that a job holds milli-GPUs; ``stoppable_tier`` is None if it cannot be stopped."""
-        self._free[server] -= mgpu
-        if stoppable_tier is not None:
-            self._held[server][self._tiers.index(stoppable_tier) + over * len(self._tiers)] += mgpu
-        self._changed.add(server)
-
-    def give(self, server: str, mgpu: int, stoppable_tier: int | None, *, over: bool = False) -> None:
-        """Note that a job has given back what it took."""
-        self._free[server] += mgpu
-        if stoppable_tier is not None:
-            self._held[server][self._tiers.index(stoppable_tier) + over * len(self._tiers)] -= mgpu
-        self._grow(server)
+    def holds(self, record: JobRecord, sign: int) -> None:
+        """Count what a job holds of its servers (sign 1), or no more (−1)."""
+        for share in record.shares:
+            mgpu, held = sign * sum(share.gpus.values()), self._held[share.server]
+            self._free[share.server] -= mgpu
+            if record.stoppable_tier is not None:
+                held[self._tiers.index(record.stoppable_tier) + record.over_quota * len(self._tiers)] += mgpu
+            (self._changed.add if sign > 0 else self._grow)(share.server)
 
     def _grow(self, server: str) -> None:
         """Note that a server could give more than before, to a job of some tier."""

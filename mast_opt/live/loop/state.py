@@ -249,6 +249,11 @@ class State:
             known = record.stoppable_tier is not None
             self.work.set_work(record.name, began_ms if known else -1, record.spec.checkpoint_ms)
 
+    def catch_up(self) -> None:
+        """Have the live fleet hold what the log's events have put on it. Raises UsageError, see ``Fleet.adopt``."""
+        for name in self.work.catch_up():
+            self.tell_work(self.jobs[name])
+
     def _stop_asked(self, event: ev.StopAsked) -> None:
         """Fold in that a job is asked to stop: others may have its place in the fleet."""
         record = self._known(event.job)
@@ -295,7 +300,7 @@ class State:
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
         if not record.is_guest:
-            self._give(record)
+            self._count(record, -1)
         self._handovers.stopping(record)
         if record.partner:
             other = self.jobs[record.partner]
@@ -308,37 +313,29 @@ class State:
         record.mgpu = sum(sum(share.gpus.values()) for share in record.shares)
         record.over_quota = self.work.is_over_quota(record.name)
         record.stoppable_tier = self._stoppable_tier(record)
-        self.inventory.used_mgpu[record.region] += record.mgpu
+        self._count(record, 1)
+
+    def _count(self, record: JobRecord, sign: int) -> None:
+        """Count what a job holds (sign 1), or no more (−1), by region, tenant, cluster and server."""
+        self.inventory.used_mgpu[record.region] += sign * record.mgpu
+        self.tenants.change(record.spec.tenant, sign * record.mgpu, self.now_ms)
         for share in record.shares:
-            mgpu = sum(share.gpus.values())
-            self.reclaimable.take(share.server, mgpu, record.stoppable_tier, over=record.over_quota)
-            self._change_use(share.server, mgpu)
-        self.tenants.change(record.spec.tenant, record.mgpu, self.now_ms)
+            server = self.inventory.server_of[share.server]
+            self.use.change(server.cluster, server.gpu_type, sign * sum(share.gpus.values()), self.now_ms)
+        self.reclaimable.holds(record, sign)
 
     def _restand(self, record: JobRecord, *, over: bool) -> None:
         """Let a job that holds its shares be within or beyond the quotas of its tenant from now on."""
         if over == record.over_quota:
             return
-        before = record.stoppable_tier, record.over_quota
+        self.reclaimable.holds(record, -1)
         record.over_quota = over
         record.stoppable_tier = self._stoppable_tier(record)
+        self.reclaimable.holds(record, 1)
         self.tell_work(record)
-        for share in record.shares:
-            mgpu = sum(share.gpus.values())
-            self.reclaimable.give(share.server, mgpu, before[0], over=before[1])
-            self.reclaimable.take(share.server, mgpu, record.stoppable_tier, over=over)
 
     def _stoppable_tier(self, record: JobRecord) -> int | None:
         return record.spec.tier if record.over_quota or record.spec.preemptible else None
-
-    def _give(self, record: JobRecord) -> None:
-        """Let others have what a job holds."""
-        self.inventory.used_mgpu[record.region] -= record.mgpu
-        self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms)
-        for share in record.shares:
-            mgpu = sum(share.gpus.values())
-            self.reclaimable.give(share.server, mgpu, record.stoppable_tier, over=record.over_quota)
-            self._change_use(share.server, -mgpu)
 
     def _part(self, record: JobRecord, other: JobRecord) -> None:
         """A job has no GPUs in common with another any more; the one that goes on holds them."""
@@ -352,10 +349,6 @@ class State:
         self.tell_work(other)
         if other.state is JobState.RUNNING:  # it holds them from now on
             other.attained_mgpu_ms -= other.mgpu * (self.now_ms - other.since_ms)
-
-    def _change_use(self, server: str, mgpu: int) -> None:
-        where = self.inventory.server_of[server]
-        self.use.change(where.cluster, where.gpu_type, mgpu, self.now_ms)
 
     def _forget(self, record: JobRecord) -> None:
         """Forget a job that has ended, and count it no longer as demand."""

@@ -81,9 +81,9 @@ def replay(state: State, log: Iterable[ev.Stored]) -> None:
         for stored in log:
             work.defers = type(stored.event) in _WORK and not (inventory.shrinking or state.quotas)
             if not work.defers:
-                work.catch_up()
+                state.catch_up()
             state.apply(stored.seq, stored.at_ms, stored.event)
-        work.catch_up()
+        state.catch_up()
     except CorruptLog:
         raise
     except MastOptError as error:

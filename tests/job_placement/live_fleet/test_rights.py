@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
@@ -67,6 +68,28 @@ def test_work_over_quota_keeps_its_order() -> None:
 
 
 def test_what_runs_over_quota_is_so_however_the_fleet_learned_of_it() -> None:
+    """A batch, the fleet of its instance and one that adopts the work stop it for less important work within quota."""
+    needs = {"tasks": [1], "gpus": [4], "cpu_cores": [1], "memory_gb": [1]}
+    tables = {
+        "regions": {"region": ["r"]},
+        "clusters": {"cluster": ["c"], "region": ["r"]},
+        "servers": {"server": ["s"], "cluster": ["c"], "rack": ["b"], "gpu_type": ["A"], "gpus": [4]}
+        | {"cpu_cores": [9], "memory_gb": [9]},
+        "jobs": {name: 2 * column for name, column in needs.items()}
+        | {"job": ["n", "low"], "tier": [1, 3], "tenant": ["u", ""]},
+        "running": {"job": ["v"], "tier": [0], "preemptible": [True], "gpu_hours_at_risk": [0], "tenant": ["t"]},
+        "allocations": {"job": ["v"], "server": ["s"]} | needs,
+        "quotas": {"tenant": ["t"], "gpus": [0]},
+        "job_gpu_types": {"job": [], "gpu_type": []},
+        "job_datasets": {"job": [], "dataset": []},
+        "replicas": {"dataset": [], "region": []},
+    }
+    problem = mast_opt.from_tables("job-placement", tables)
+    for solver in ("highs", "exhaustive"):
+        verdict = mast_opt.solve(problem, solver).verdict
+        assert verdict is not None
+        assert (verdict.metrics["admitted_jobs"], verdict.metrics["preempted_jobs"]) == (1, 1)
+    assert bid_for(Fleet.of(problem), Job.of(problem, 0)).victims == ("v",)
     fleet = Fleet([Server("s", "r", "c", "b", "A", 4, 99, 99)], tiers=(0, 1, 3), quotas={"t": 0})
     fleet.adopt(Job("v", 0, mgpu=4000, tenant="t"), (Share("s", 1, dict.fromkeys(range(4), 1000)),))
     assert bid_for(fleet, Job("n", 1, mgpu=4000, tenant="u")).victims == ("v",)

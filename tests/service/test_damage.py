@@ -210,6 +210,13 @@ def test_a_database_that_cannot_be_read_is_refused(folder: Path, how: str) -> No
             _starts(folder)
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+@pytest.mark.parametrize("content", [b"", b"\xff\x00{[" * 40, b"x" * 50_000])
+def test_what_lies_beside_a_closed_database_may_be_damaged(folder: Path, end: str, content: bytes) -> None:
+    (folder / (DATABASE + end)).write_bytes(content)
+    assert _starts(folder) == []
+
+
 def test_names_of_deleted_events_may_be_damaged(folder: Path) -> None:
     store = open_sqlite(folder)
     store._db.execute("INSERT INTO names VALUES (X'FF00')")

@@ -41,15 +41,31 @@ def test_each_job_says_what_keeps_it(tmp_path: Path) -> None:
         assert "needs 8000 GPUs of one type in one cluster; the largest that it may use has 16" in found["huge"]["why"]
         assert "no server has a GPU type that it accepts (none)" in found["type"]["why"]
         assert "no region holds all of its data (far)" in found["data"]["why"]
-        assert "over the quota of team by 4 GPUs" in found["over"]["why"]
+        assert "over the quota of team by 4 GPUs, so it stops no work within quotas" in found["over"]["why"]
         assert {name for name, one in found.items() if one["never"]} == {"huge", "wide", "type"}
         order = sorted(found, key=lambda name: found[name]["place"])
-        assert order == ["full", "next", "huge", "wide", "type", "data", "over"]
+        assert order == ["full", "next", "over", "huge", "wide", "type", "data"]  # team has left of its quota
         assert [found[name]["place"] for name in order] == [1, 2, 3, 4, 5, 6, 7]
         assert _jobs(client, search="ull")["full"]["place"] == 1
         assert all(_jobs(client, state="running")[f"r{at}"]["why"] == "" for at in range(3))
         one = client.get("/v1/jobs/huge").json()
-        assert (one["place"], one["never"], one["fits_by_ms"]) == (3, True, None)
+        assert (one["place"], one["never"], one["fits_by_ms"]) == (4, True, None)
+
+
+def test_who_left_of_a_quota_comes_first_in_a_tier(tmp_path: Path) -> None:
+    with running(tmp_path) as (live, store):
+        client = web(build(live, store, Access(None)))
+        client.put("/v1/quotas/thrifty", json={"gpus": 8})
+        client.post("/v1/jobs", json=[{"job": f"r{at}", "gpus": 8, "tier": 0, "duration_s": 999} for at in range(3)])
+        jobs = [
+            {"job": f"{who}-{at}", "gpus": 8, "tier": 0, "tenant": who} for at in (0, 1) for who in ("any", "thrifty")
+        ]
+        client.post("/v1/jobs", json=[{"job": "late", "gpus": 8, "tier": 1, "tenant": "thrifty"}, *jobs])
+        found = client.get("/v1/jobs", params={"state": "waiting", "order": "place"}).json()["jobs"]
+        order = ["thrifty-0", "thrifty-1", "any-0", "any-1", "late"]
+        assert [(one["place"], one["job"]) for one in found] == [*enumerate(order, start=1)]
+        rest = client.get("/v1/jobs", params={"state": "waiting", "order": "place", "after": "thrifty-1"}).json()
+        assert [one["job"] for one in rest["jobs"]] == order[2:]
 
 
 def test_with_limits_of_run_time_it_says_when(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from mast_opt.live.service.start_times import fits_by_ms, sooner
 from mast_opt.live.service.streams import ALIVE, Streams, last_seen, message
 from mast_opt.live.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
 from mast_opt.live.service.usage_so_far import UsageSoFar
-from mast_opt.live.service.why import Why, places, waiting_longest
+from mast_opt.live.service.why import Why, ahead, places, waiting_longest
 from mast_opt.live.store.sql_store import SqlStore
 
 
@@ -95,12 +95,14 @@ class Api(Handlers):
             fits = [one for one in state.jobs.values() if one.state in states]
             if tenant is not None or text:
                 fits = [one for one in fits if tenant in (None, one.spec.tenant) and text in one.name]
-            now_ms, promote_ms = state.now_ms, self.live.promote_ms
+            now_ms, promote_ms, first = state.now_ms, self.live.promote_ms, ahead(state)
 
-            def at(one: JobRecord) -> tuple[int, int]:
-                return one.queue_tier(now_ms, promote_ms) if by_place else 0, one.number
+            def at(one: JobRecord) -> tuple[int, int, int]:
+                if not by_place:
+                    return 0, 0, one.number
+                return one.queue_tier(now_ms, promote_ms), first.get(one.spec.tenant, 0), one.number
 
-            last = (-1, -1) if after is None else at(state.jobs[after])
+            last = (-1, 0, 0) if after is None else at(state.jobs[after])
             later = fits if after is None else [one for one in fits if at(one) > last]
             found = heapq.nsmallest(limit, later, key=at) if by_place else later[:limit]
             why, place = Why(state), places(state, [record.name for record in found], self.live.promote_ms)

@@ -11,6 +11,7 @@ from mast_opt.core.wording import counted
 from mast_opt.live.loop.job_states import WAITING
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.longest_waits import size_class
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.problems.job_placement.live_fleet.answers import Refused
 from mast_opt.problems.job_placement.units import WHOLE
@@ -68,7 +69,7 @@ class Why:
         """Words for a client on a job that its tenant's quota does not cover; empty for another one."""
         over = self._state.fleet.short_of_quota(record.job)
         of = f"over the quota of {record.spec.tenant} by {counted(over / WHOLE, 'GPU')}"
-        return f"{of}, so it comes after all work within quotas" if over > 0 else ""
+        return f"{of}, so it stops no work within quotas" if over > 0 else ""
 
 
 def waiting_longest(state: State) -> dict[int, JobRecord]:
@@ -80,15 +81,23 @@ def waiting_longest(state: State) -> dict[int, JobRecord]:
     return dict(sorted(found.items()))
 
 
+def ahead(state: State) -> dict[str, int]:
+    """Tenant with a quota → its rank among others of a tier, see ``Snapshot.credit_milli``; others have 0."""
+    snapshot = Snapshot(state, ())
+    return {tenant: -snapshot.credit_milli(tenant) for tenant, kind, *_ in state.quotas.rows() if kind is None}
+
+
 def places(state: State, names: Collection[str], promote_ms: int) -> dict[str, int]:
-    """Those of these jobs that wait, with their places in the queue: by tier (see ``JobRecord.queue_tier``), then by
-    submission."""
+    """Those of these jobs that wait, with their places in the queue: by tier (see ``JobRecord.queue_tier``), by what
+    their tenants left of their quotas, then by submission."""
     wanted = {name for name in names if state.jobs[name].state in WAITING}
-    counts, found = Counter[int](), dict[str, tuple[int, int]]()
+    counts, found = Counter[tuple[int, int]](), dict[str, tuple[tuple[int, int], int]]()
+    first = ahead(state)
     for record in state.jobs.values() if wanted else ():
         if record.state in WAITING:
             tier = record.queue_tier(state.now_ms, promote_ms) if promote_ms else record.spec.tier
-            counts[tier] += 1
+            rank = tier, first.get(record.spec.tenant, 0) if first else 0
+            counts[rank] += 1
             if record.name in wanted:
-                found[record.name] = tier, counts[tier]
-    return {name: at + sum(counts[one] for one in counts if one < tier) for name, (tier, at) in found.items()}
+                found[record.name] = rank, counts[rank]
+    return {name: at + sum(counts[one] for one in counts if one < rank) for name, (rank, at) in found.items()}

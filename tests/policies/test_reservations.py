@@ -18,16 +18,18 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.engine import Engine, Turn
-from mast_opt.live.loop.jobs import job_of
+from mast_opt.live.loop.jobs import JobRecord, job_of
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.fit_times import FitTimes
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
+from mast_opt.live.policies.reservations import Reservations
 from mast_opt.live.simulation.driver import simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.run import run_trace
+from mast_opt.live.simulation.traces.surroundings import Happening
 from mast_opt.problems.job_placement.fit_times import FOREVER, NOW
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
@@ -358,6 +360,31 @@ def test_servers_are_held_where_a_job_can_run() -> None:
     log = run_trace(replace(trace, servers=servers), "mast", {"without_limits": "hold", "hold_after_s": "30"}).events()
     placed = {one.event.job: one.at_ms for one in log if isinstance(one.event, ev.Placed)}
     assert placed["j2"] == 45_000
+
+
+def test_a_gang_larger_than_its_region_is_looked_at_again_when_a_server_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two servers one is away from 50 to 500 ms. The gang, and ten like it, are looked at once meanwhile, and not in
+    each turn; the first starts when the job has ended that ran as the server came back."""
+    asked = list[str]()
+    give = Reservations.give
+
+    def counted(self: Reservations, record: JobRecord, *others: Any) -> Any:
+        asked.append(record.name)
+        return give(self, record, *others)
+
+    monkeypatch.setattr(Reservations, "give", counted)
+    stream = [small(50 * at) for at in range(40)]
+    gangs = [small(101, tasks=2) for _ in range(11)]
+    rows = sorted([*stream, *gangs], key=lambda row: row["submitted_ms"])
+    trace = trace_of(*rows)
+    away = Happening(50, "server_down", trace.servers[1].name), Happening(500, "server_up", trace.servers[1].name)
+    trace = replace(trace, surroundings=replace(trace.surroundings, happenings=away))
+    trace = replace(trace, submissions=replace(trace.submissions, preemptible=np.zeros(len(rows), np.bool_)))
+    log = list(run_trace(trace, "mast", {}).events())
+    first = next(name for name, one in zip(trace.submissions.labels, rows) if one.get("tasks") == 2)
+    placed = {one.event.job: one.at_ms for one in log if isinstance(one.event, ev.Placed)}
+    assert 500 < placed[first] <= 600
+    assert asked.count(first) <= 2
 
 
 def test_faulty_parameters() -> None:

@@ -43,6 +43,8 @@ class FitTimes(GroupTimes):
 
     def catch_up(self, snapshot: Snapshot) -> None:
         """Take in what has changed on servers."""
+        if self._seen == snapshot.reclaimable.changes:
+            return
         changed = snapshot.reclaimable.changed(self._seen) if self._seen >= 0 else None
         again = changed is None
         if changed is None:
@@ -167,6 +169,8 @@ class Held:
 
     def follow(self, snapshot: Snapshot) -> None:
         """Take in what has changed on servers."""
+        if self._seen == snapshot.reclaimable.changes:
+            return
         changed = snapshot.reclaimable.changed(self._seen) if self._seen >= 0 else None
         if changed is None:
             self._known.clear()

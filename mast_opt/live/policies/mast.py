@@ -68,6 +68,8 @@ class Mast:
         )
         self._unreserved: set[str] = set()
         """Regions where the first job may be another one than that with the reservation."""
+        self._came: list[JobRecord] = []
+        """Jobs that have come, of which nobody has looked yet in which regions they may be the first."""
         self._stopping: set[str] = set()
         """Jobs that are asked to stop; some have stopped since."""
         self._kept_out: dict[str, dict[Key, WaitingClass]] = {}
@@ -287,7 +289,8 @@ class Mast:
         if waiting is not None:
             self._due[waiting.key] = waiting
         if self.params.reserve:
-            self._unreserved.update(self._reservations.look_at(record, snapshot))
+            self._reservations.note(record)
+            self._came.append(record)
 
     def _bind_all(self, records: Iterable[JobRecord], snapshot: Snapshot, actions: Actions) -> None:
         """Bind the jobs that wait and are not bound, unless binding is late."""
@@ -321,22 +324,32 @@ class Mast:
         """Give reservations to the first jobs that still wait, and promise what is new."""
         while self._serve_holder(None, snapshot, actions):
             pass
+        self._look_at_new(None, snapshot)
         for region in [region for region in snapshot.supply_mgpu if region in self._unreserved]:
             self._reserve_in(region, None, snapshot, actions)
         self._unreserved.clear()
         self._reservations.make_room(snapshot, actions)
         self._reservations.publish(snapshot, actions)
 
+    def _look_at_new(self, but: JobRecord | None, snapshot: Snapshot) -> None:
+        """Look in which regions the jobs that have come, and still wait, may be the first."""
+        came, self._came = self._came, []
+        for record in came:
+            if record is but:
+                self._came.append(record)
+            elif record.waits:
+                self._unreserved.update(self._reservations.look_at(record, snapshot))
+
     def _reserve_in(self, region: str, before: JobRecord | None, snapshot: Snapshot, actions: Actions) -> None:
         """Give the reservation of a region to the job that goes first, if it goes before this one."""
-        held, never = self._reservations.of_region, list[str]()
+        held = self._reservations.of_region
         while True:
-            others = [*never, *(one.job for one in held.values())]
+            others, never = [one.job for one in held.values()], self._reservations.never.get(region, ())
             below = held[region].rank if region in held else FOREVER  # nobody loses a promise to a promoted job
             if self._by_rank(snapshot):
-                name = self._waiting.first_by(region, self._claim(below, snapshot), others, snapshot)
+                name = self._waiting.first_by(region, self._claim(below, snapshot), others, never, snapshot)
             else:
-                name = self._waiting.oldest(region, others, below, snapshot)
+                name = self._waiting.oldest(region, others, never, below, snapshot)
             if not name:
                 return
             record = snapshot.jobs[name]
@@ -346,9 +359,7 @@ class Mast:
                 return
             given = self._reservations.give(record, region, snapshot, actions)
             self._follow_promises()
-            if given is None:
-                never.append(name)
-            elif given.region == region:
+            if given is not None and given.region == region:
                 return
 
     def _follow_promises(self) -> None:
@@ -401,6 +412,8 @@ class Mast:
 
         best = place(frozenset())
         if best is not None and self._reservations.active:
+            if self._came:
+                self._look_at_new(record, snapshot)
             unreserved = best.region in self._unreserved and best.region not in self._reservations.of_region
             if unreserved and not self._by_rank(snapshot):
                 self._reserve_in(best.region, record, snapshot, actions)

@@ -23,6 +23,7 @@ MOST_KEPT = 256
 Place = Callable[[frozenset[str]], Bid | None]
 """The best bid that avoids these servers."""
 _SERVERS = (ev.ServerDown, ev.ServerClosed, ev.CapacitySet, ev.MoveAsked)
+_CAPACITY = (ev.ServerUp, ev.ServerOpened, ev.CapacitySet, ev.ServerMoved)
 _DATA = (ev.ReplicaDropped, ev.DatasetCreated)
 
 
@@ -64,8 +65,14 @@ class Reservations:
         self.of_region: dict[str, Reservation] = {}
         self.changed: list[str] = []
         """Regions whose reservation has changed, so that jobs that were refused for it may fit."""
+        self.never: dict[str, set[object]] = {}
+        """Region → shapes of jobs that do not fit there even when all work has ended."""
         self._times: dict[tuple[object, ...], FitTimes] = {}
         self._held = Held()
+        self._shrinks = False
+        """Whether a server waited to be smaller in the last turn, and may have taken no work."""
+        self._to_publish: set[str] = set()
+        """Regions whose reservation may be better than what is promised."""
 
     def begin(self, snapshot: Snapshot) -> None:
         """Forget everything but the promises that are open."""
@@ -73,6 +80,7 @@ class Reservations:
         self._times.clear()
         self._held = Held()
         self.of_region.clear()
+        self.never.clear()
         self.active = False
         for record in snapshot.jobs.values():
             self.active = self.active or record.spec.limit_ms is not None
@@ -83,10 +91,13 @@ class Reservations:
                 one.servers = record.promise.servers
         self.changed = list(snapshot.supply_mgpu)
 
-    def look_at(self, record: JobRecord, snapshot: Snapshot) -> list[str]:
-        """The regions where a job that has come may be the first."""
+    def note(self, record: JobRecord) -> None:
+        """Note that a job has come."""
         waits_for_servers = self._hold_after_ms is not None or self._room.on
         self.active = self.active or record.spec.limit_ms is not None or waits_for_servers
+
+    def look_at(self, record: JobRecord, snapshot: Snapshot) -> list[str]:
+        """The regions where a job that has come may be the first."""
         tier, held = record.spec.tier, self.of_region
         full = len(held) == len(snapshot.supply_mgpu) and not snapshot.has_quotas
         if not self.active or (full and all(tier >= one.rank for one in held.values())):
@@ -98,7 +109,7 @@ class Reservations:
         """The reservations of work as important as this, or (None) of all, that fit by now, the most important first;
         each is given once a turn."""
         least = FOREVER if tier is None else tier
-        found = [one for one in self.of_region.values() if not one.tried and one.rank <= least]
+        found = [one for one in self.of_region.values() if one.by_ms == NOW and not one.tried and one.rank <= least]
         for one in sorted(found, key=lambda one: one.rank):
             if not one.tried and one.by_ms == NOW:
                 one.tried = True
@@ -107,12 +118,16 @@ class Reservations:
     def review(self, snapshot: Snapshot, actions: Actions) -> None:
         """End the promises that cannot be kept, and bring all to now."""
         kinds = {type(event) for event in snapshot.news}
+        shrank, self._shrinks = self._shrinks, bool(snapshot.inventory.shrinking)
+        if shrank or not kinds.isdisjoint(_CAPACITY):
+            self.never.clear()
         for one in list(self.of_region.values()):
             one.tried = False
             record = snapshot.jobs.get(one.job)
             why = self._lost(one, record, kinds, snapshot)
             if record is not None and why is None:
-                one.rank = queue_tier(record, self._promote_ms, snapshot)
+                if snapshot.has_quotas or self._promote_ms:
+                    one.rank = queue_tier(record, self._promote_ms, snapshot)
                 self._renew(one, snapshot, actions, snapshot.news)
                 continue
             self._drop(one)
@@ -136,6 +151,7 @@ class Reservations:
         due_ms = None if record.promise is None else record.promise.by_ms
         if one.version == one.times.version and due_ms == one.by_ms and one.by_ms >= snapshot.now_ms:
             return
+        self._to_publish.add(one.region)
         if due_ms is not None and (due_ms < snapshot.now_ms or not one.times.fits(due_ms)):
             why = _why_late(one, record, news, snapshot)
             if why == OVERRUN:
@@ -157,7 +173,7 @@ class Reservations:
 
     def make_room(self, snapshot: Snapshot, actions: Actions) -> None:
         """Have smaller jobs stopped for the gangs that have waited long enough; they keep what becomes free."""
-        for one in self.of_region.values():
+        for one in self.of_region.values() if self._room.on else ():
             if one.by_ms != NOW and self._room.make(snapshot.jobs[one.job], one.times, snapshot, actions):
                 self._renew(one, snapshot, actions, ())
 
@@ -165,7 +181,9 @@ class Reservations:
         """Promise the new reservations. A job that fits now is not promised that: it may have to wait for the end of a
         turn.
         """
-        for one in self.of_region.values():
+        found = [one for one in self.of_region.values() if one.region in self._to_publish]
+        self._to_publish.clear()
+        for one in found:
             promise = snapshot.jobs[one.job].promise
             by_ms = None if one.by_ms == FOREVER else one.by_ms
             if not one.servers or (by_ms is not None and by_ms <= snapshot.now_ms):
@@ -178,6 +196,7 @@ class Reservations:
         it fits first. None if it never fits in that region."""
         tier = snapshot.importance(record)
         if not self._times_of(record, tier, region, snapshot).ever:
+            self.never.setdefault(region, set()).add(record.spec.shape)
             return None
         before = self.of_region.get(region)
         if before is not None:

@@ -21,6 +21,7 @@ class WaitingClass:
     matters."""
 
     key: Key
+    shape: object
     tier: int
     """Tier for their place in the queue, before quotas."""
     regions: tuple[str, ...]
@@ -164,7 +165,9 @@ class WaitingClasses:
         waiting = known
         if waiting is None:
             places, task_mgpu = tuple(self._places(record, tier, regions, snapshot)), record.asked_mgpu // spec.tasks
-            waiting = WaitingClass(key, tier, regions, spec.tenant, task_mgpu, places, limit_ms, self._count)
+            waiting = WaitingClass(
+                key, spec.shape, tier, regions, spec.tenant, task_mgpu, places, limit_ms, self._count
+            )
             self.classes[key] = waiting
             self._count += 1
             for region in regions:
@@ -284,9 +287,11 @@ class WaitingClasses:
             if order.kept & groups:
                 order.keep_again(groups)
 
-    def oldest(self, region: str, but: Collection[str], below: int, snapshot: Snapshot) -> str:
-        """The first waiting job of a region by tier and submission, but for these and those whose own tier is not below
-        that; empty if there is none."""
+    def oldest(
+        self, region: str, but: Collection[str], never: Collection[object], below: int, snapshot: Snapshot
+    ) -> str:
+        """The first waiting job of a region by tier and submission, but for these, those of the shapes that ``never``
+        fit, and those whose own tier is not below that; empty if there is none."""
         there, first, found = self._groups_in(region), (0, 0, 0), ""
         for order in self._orders:
             if order.own_tier >= below:
@@ -294,8 +299,9 @@ class WaitingClasses:
             at = 0
             while at < len(order.classes) and (not found or (order.tier, *order.classes[at][:2]) < first):
                 *ranked, _, waiting, groups = order.classes[at]
-                name = self.head(waiting, snapshot) if groups & there else None
-                if groups & there and waiting.ranked != tuple(ranked):
+                asked = groups & there and waiting.shape not in never
+                name = self.head(waiting, snapshot) if asked else None
+                if asked and waiting.ranked != tuple(ranked):
                     continue  # it has gone where its head belongs
                 if name in but:
                     name = next((one for one in self.members(waiting, snapshot) if one not in but), None)
@@ -307,13 +313,20 @@ class WaitingClasses:
         return found
 
     def first_by(
-        self, region: str, rank: Callable[[JobRecord], tuple[int, ...]], but: Collection[str], snapshot: Snapshot
+        self,
+        region: str,
+        rank: Callable[[JobRecord], tuple[int, ...]],
+        but: Collection[str],
+        never: Collection[object],
+        snapshot: Snapshot,
     ) -> str:
-        """The first waiting job of a region by rank, but for these; empty if there is none."""
+        """The first waiting job of a region by rank, but for these and those of the shapes that ``never`` fit; empty if
+        there is none."""
         found: list[tuple[tuple[int, ...], str]] = []
         there = self._groups_in(region)
         for waiting in list(self._in_region[region].values()):
-            name = self.head(waiting, snapshot) if any(groups & there for _, groups in waiting.places) else None
+            asked = waiting.shape not in never and any(groups & there for _, groups in waiting.places)
+            name = self.head(waiting, snapshot) if asked else None
             if name is not None and name in but:
                 name = next((one for one in self.members(waiting, snapshot) if one not in but), None)
             if name is not None:

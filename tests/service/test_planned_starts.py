@@ -11,14 +11,14 @@ import mast_opt
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.planned_starts import in_words, planned_starts, state_after
 from mast_opt.problems.job_placement import JobPlacement
-from mast_opt.problems.job_placement.analysis.reservations import reservations
 from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.live_fleet.reservations import reservations
 from mast_opt.problems.job_placement.plan import Plan, empty
 from mast_opt.problems.job_placement.units import GPU
 from mast_opt.problems.job_placement.verification.measures import free_after
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call
-from tests.job_placement.analysis.test_reservations import NEED, two_regions
+from tests.job_placement.live_fleet.test_reservations import NEED, two_regions, with_parts
 from tests.job_placement.verification.test_verifier import plan
 from tests.simulation.test_order_only import trace_of
 
@@ -71,6 +71,22 @@ def test_nothing_is_said_where_no_limit_does() -> None:
     found = planned_starts(problem.with_columns(zero), done, ["last"])["last"]
     assert in_words("last", found) == "last: limits do not say when it starts."
     assert planned_starts(problem, done, ["one"]) == {}
+
+
+def test_a_job_of_several_parts_says_when_it_fits() -> None:
+    """It is told by any of its parts."""
+    problem = with_parts(4, 4)
+    found = planned_starts(problem, empty(problem), ["both/b"])
+    assert found == {
+        "both/b": {
+            "promised_s": 7200,
+            "usually_within_s": None,
+            "expected_s": None,
+            "fits_within_s": 7200,
+            "sooner": [],
+        }
+    }
+    assert in_words("both/b", found["both/b"]).startswith("both/b starts: promised within 120 min, if nobody")
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -21,13 +21,11 @@ from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.service.start_times import fits_by_ms, sooner
 from mast_opt.live.simulation.forecast import PastRuns, predicted
 from mast_opt.live.simulation.traces.trace import JobTrace
-from mast_opt.problems.job_placement.analysis.reservations import Works
-from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.conversion import servers_of
-from mast_opt.problems.job_placement.live_fleet.types import Share
+from mast_opt.problems.job_placement.live_fleet.reservations import Works, reservations
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.units import CPU, GPU, LEVELS, MEMORY
+from mast_opt.problems.job_placement.units import LEVELS
 
 
 def planned_starts(
@@ -35,15 +33,17 @@ def planned_starts(
 ) -> dict[str, dict[str, Any]]:
     """Those of these jobs that wait → seconds from the plan within which each starts, None where they are not known:
     ``promised_s``, ``usually_within_s``, ``expected_s``, ``fits_within_s`` (whoever waits before it); and the changes
-    of it that would make it fit ``sooner``. Jobs of several parts are left out.
+    of it that would make it fit ``sooner``. The loop knows no jobs of several parts: of one, named by any of its parts,
+    this says what the plan reserves for it and when it fits, and of others, when they start without it.
 
     Args:
         history: jobs that have run; of those that have a duration, the shares of their limits that they used say what
             is ``expected``.
     """
     state, params = state_after(problem, plan), MastParams(reclaim=problem.reclaim.value)
+    whole = _of_parts(problem, plan, names)
     if not any(state.jobs[name].waits for name in names if name in state.jobs):
-        return {}
+        return whole
     found = predicted(state, lambda: Mast(params), _past(history))
     found = {name: found[name] for name in names if name in found}
     starts = {name: _start(state, name) for name in found}
@@ -58,7 +58,7 @@ def planned_starts(
             "expected_s": None if history is None else _seconds(one.expected_ms),
             **starts[name],
         }
-    return starts
+    return starts | whole
 
 
 def _start(state: State, name: str) -> dict[str, Any]:
@@ -69,6 +69,26 @@ def _start(state: State, name: str) -> dict[str, Any]:
         "fits_within_s": _seconds(fits_by_ms(record, state)),
         "sooner": [{"change": one["change"], "fits_within_s": _seconds(one["fits_by_ms"])} for one in changes],
     }
+
+
+def _of_parts(problem: JobPlacement, plan: Plan, names: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Starts of jobs of several parts, by the names of parts."""
+    p = problem
+    waiting = p.order[~np.isin(p.order, plan.job)]
+    asked = [j for j in p.parts.job.tolist() if p.jobs.labels[j] in names and j in waiting]
+    works, reserved = (Works(p, plan), reservations(p, plan, waiting)) if asked else (None, {})
+    found = dict[str, dict[str, Any]]()
+    for j in asked:
+        first = int(p.first_part[j])
+        fits = works and works.parts_fit_by(first, np.flatnonzero(p.open_region[first]).tolist())
+        found[p.jobs.labels[j]] = {
+            "promised_s": _seconds(reserved[first].by_ms) if first in reserved else None,
+            "usually_within_s": None,
+            "expected_s": None,
+            "fits_within_s": _seconds(fits.by_ms) if fits else None,
+            "sooner": [],
+        }
+    return found
 
 
 def _seconds(time_ms: int | None) -> float | None:
@@ -126,38 +146,22 @@ def state_after(problem: JobPlacement, plan: Plan) -> State:
 
 def _running(problem: JobPlacement, plan: Plan) -> list[ev.Event]:
     """Events of the work that runs after a plan. Work with unlike tasks is a job for each sort of them."""
-    p, works = problem, Works(problem, plan)
-    rows_of: dict[tuple[object, ...], list[int]] = {}
-    for row, name in enumerate(works.job):
-        rows_of.setdefault((name, *works.need[row].tolist(), int(p.server_cluster[works.server[row]])), []).append(row)
     found = list[ev.Event]()
-    for number, ((name, *_), rows) in enumerate(rows_of.items()):
-        first = rows[0]
-        need, end_ms = works.need[first].tolist(), int(works.end[first])
+    for _, job, shares in Works(problem, plan).jobs():
         spec = ev.JobSpec(
-            tier=p.tiers[works.tier[first]],
-            tasks=int(works.tasks[rows].sum()),
-            mgpu=need[GPU],
-            cpu_mcores=need[CPU],
-            memory_mib=need[MEMORY],
-            tenant=p.tenants[works.tenant[first]],
-            preemptible=bool(works.stoppable[first]),
-            limit_ms=None if end_ms == FOREVER else end_ms,
+            tier=job.tier,
+            tasks=job.tasks,
+            mgpu=job.mgpu,
+            cpu_mcores=job.cpu_mcores,
+            memory_mib=job.memory_mib,
+            tenant=job.tenant,
+            preemptible=job.preemptible,
+            limit_ms=job.limit_ms,
         )
-        cluster = int(p.server_cluster[works.server[first]])
-        shares: dict[int, Share] = {}
-        for row in rows:
-            s, old = int(works.server[row]), shares.get(int(works.server[row]))
-            gpus = dict(old.gpus) if old else {}
-            for device, mgpu in works.mgpu_of.get(row, {}).items():
-                gpus[device] = gpus.get(device, 0) + mgpu
-            shares[s] = Share(p.servers.labels[s], int(works.tasks[row]) + (old.tasks if old else 0), gpus)
-        name = f"{name} {number}"
-        region = p.regions[p.clusters.region[cluster]]
-        found += [
-            ev.Submitted(name, spec),
-            ev.Adopted(name, 1, region, p.clusters.labels[cluster], tuple(shares.values())),
-        ]
+        s = problem.servers.labels.index(shares[0].server)
+        cluster = problem.clusters.labels[problem.server_cluster[s]]
+        region = problem.regions[problem.server_region[s]]
+        found += [ev.Submitted(job.name, spec), ev.Adopted(job.name, 1, region, cluster, shares)]
     return found
 
 

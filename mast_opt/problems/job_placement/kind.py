@@ -7,13 +7,13 @@ import numpy as np
 
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.problems.job_placement.analysis.current_state import current_state
-from mast_opt.problems.job_placement.analysis.reservations import facts
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
 from mast_opt.problems.job_placement.formulation.codec import FREEZING
 from mast_opt.problems.job_placement.formulation.formulation import base
 from mast_opt.problems.job_placement.formulation.size import size
 from mast_opt.problems.job_placement.formulation.strengthened import strong
 from mast_opt.problems.job_placement.generate import FAMILIES, SIZES_HELP
+from mast_opt.problems.job_placement.live_fleet.reservations import facts
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import Plan, check_plan
 from mast_opt.problems.job_placement.presentation.sections import charts, sections

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.core.errors import UnsupportedOption, UsageError
+from mast_opt.core.errors import UsageError
 from mast_opt.problems.job_placement.live_fleet.fits_by import FitsBy
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Share
@@ -42,6 +42,23 @@ def test_nothing_is_said_where_limits_or_starts_are_not_known() -> None:
         assert fleet.fits_by(Job("one", 1), 7) is None
 
 
+def test_parts_fit_when_there_is_room_for_all() -> None:
+    """Two parts of one GPU fit on ``b`` when ``new`` has ended; a larger one needs ``a`` too. Nothing is kept."""
+    fleet = two_servers()
+    before = fleet.snapshot_bytes()
+    small, large = Part("a", mgpu=1000), Part("b", mgpu=2000)
+    assert fleet.fits_by(Job("x", 1, parts=(small, Part("c", mgpu=1000))), 400) == FitsBy("north", 800, ("b",))
+    found = fleet.fits_by(Job("x", 1, parts=(small, large)), 400)
+    assert found is not None
+    assert (found.by_ms, {*found.servers}) == (1100, {"a", "b"})
+    assert fleet.fits_by(Job("x", 0, parts=(small, Part("d", tasks=4, mgpu=1000))), 400) is None
+    assert fleet.fits_by(Job("x", 1, parts=(small, large), datasets=("d",)), 400) is None
+    assert fleet.snapshot_bytes() == before
+    fleet.release("old")
+    fleet.commit(bid_for(fleet, Job("endless", 0, mgpu=2000)))
+    assert fleet.fits_by(Job("x", 1, parts=(small, large)), 400) is None
+
+
 def test_what_may_be_stopped_is_not_waited_for() -> None:
     fleet = Fleet([server("a")], tiers=(0, 1))
     fleet.commit(bid_for(fleet, Job("x", 1, mgpu=2000, preemptible=True)))
@@ -60,8 +77,8 @@ def test_limits_and_starts_survive_reports_changes_and_restarts() -> None:
 
 def test_what_cannot_be_answered() -> None:
     fleet = two_servers()
-    with pytest.raises(UnsupportedOption):
-        fleet.fits_by(Job("whole", 1, parts=(Part("a"), Part("b"))), 400)
+    with pytest.raises(UsageError, match="no region called south"):
+        fleet.fits_by(Job("x", 1), 400, regions=["south"])
     with pytest.raises(UsageError, match="limit_ms is 0"):
         Job("x", 0, limit_ms=0)
     with pytest.raises(UsageError, match="started_ms is -1"):

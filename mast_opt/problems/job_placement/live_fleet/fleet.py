@@ -53,7 +53,7 @@ from mast_opt.problems.job_placement.live_fleet.booking import are_named, bookin
 from mast_opt.problems.job_placement.live_fleet.conversion import books_of
 from mast_opt.problems.job_placement.live_fleet.defragmentation import Defragmentation
 from mast_opt.problems.job_placement.live_fleet.diagnosis import explain, why_not
-from mast_opt.problems.job_placement.live_fleet.fits_by import FitsBy, fits_by
+from mast_opt.problems.job_placement.live_fleet.fits_by import FitsBy, fits_by, parts_fit_by
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory, Option
 from mast_opt.problems.job_placement.live_fleet.movable_work import movable_work, moved_holdings, task_of
 from mast_opt.problems.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
@@ -954,23 +954,25 @@ class Fleet:
             )
 
     @arg.checked(job=arg.a(Job), now_ms=arg.a_whole(0))
-    def fits_by(self, job: Job, now_ms: int) -> FitsBy | None:
+    def fits_by(self, job: Job, now_ms: int, *, regions: Collection[str] | None = None) -> FitsBy | None:
         """Place and time at which a waiting job fits at the latest, whoever waits before it: what runs ends at its
         limit (``Job.limit_ms``), and what the job may stop is not waited for. None where limits do not say; work of
-        which nobody said when it started has none.
+        which nobody said when it started has none. The time of a job of several parts is one at which a trial places
+        it; it may fit before.
 
         Args:
             now_ms: the time, by the clock of ``commit``; jobs of ``Fleet.of`` started at 0.
+            regions: the only ones that are asked; None for all.
 
         Raises:
             UsageError: see ``place``.
-            UnsupportedOption: the job has several parts.
         """
-        with self._lock, self._operation:
-            if job.parts:
-                raise UnsupportedOption(f"{job.name} has parts, and when they fit together is not worked out")
+        with self._lock:
             self._options(job)
-            return fits_by(self._books, job, now_ms)
+            if job.parts:
+                return parts_fit_by(self, self._books, job, now_ms, regions)
+            with self._operation:
+                return fits_by(self._books, job, now_ms, regions)
 
     def _explain(self, job: Job, option: Option) -> tuple[ClusterReport, ...]:
         """Reports of each cluster of the fleet for a job by one of its rights."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.analysis.rejection_reasons import reason_in_words
-from mast_opt.problems.job_placement.analysis.reservations import Reservation, reservations
+from mast_opt.problems.job_placement.live_fleet.reservations import Reservation, reservations
 from mast_opt.problems.job_placement.migration.plan_rows import servers_in_words
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement

@@ -10,10 +10,10 @@ import pytest
 
 from mast_opt import JobPlacementBuilder
 from mast_opt.problems.job_placement import JobPlacement
-from mast_opt.problems.job_placement.analysis.reservations import Works, facts, reservations
 from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.reservations import Works, facts, reservations
 from mast_opt.problems.job_placement.live_fleet.types import Job
 from mast_opt.problems.job_placement.plan import empty
 from tests.job_placement.verification.test_verifier import plan
@@ -56,14 +56,22 @@ def test_by_when_and_where() -> None:
     assert found == {"job": "last", "region": "east", "within_s": None, "servers": []}
 
 
-def test_no_time_is_said_of_a_job_of_several_parts() -> None:
+def with_parts(*gpus: float) -> JobPlacement:
+    """``both`` waits with a part of so many GPUs each."""
     builder = two_regions()
     builder.add_job("both", tier=1)
-    for part in ("a", "b"):
-        builder.add_job_part("both", part, tasks=1, gpus=4, **NEED)
-    problem = builder.build()
+    for at, count in enumerate(gpus):
+        builder.add_job_part("both", "abcd"[at], tasks=1, gpus=count, **NEED)
+    return builder.build()
+
+
+def test_a_job_of_several_parts_waits_for_all_of_them() -> None:
+    problem = with_parts(4, 4)
     (found,) = reservations(problem, empty(problem), problem.order).values()
-    assert (found.by_ms, found.servers) == (None, ())
+    assert (found.region, found.by_ms, {*found.servers}) == (0, 7_200_000, {"s0", "s1"})
+    endless = problem.with_columns({"running.ends_within_ms": np.zeros(3, np.int64)})
+    (found,) = reservations(endless, empty(endless), endless.order).values()
+    assert (found.region, found.by_ms, found.servers) == (1, None, ())
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -93,6 +101,34 @@ def test_times_are_those_of_trials_on_a_fleet(seed: int) -> None:
         assert works.times(j, 0).by() == by_ms
         answer = Fleet.of(problem).fits_by(Job.of(problem, j), 0)
         assert (FOREVER if answer is None else answer.by_ms) == by_ms
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_times_of_parts_are_those_of_trials(seed: int) -> None:
+    """The fleet's search places the job when what runs has ended by then; it never does before the first trial in
+    which it does."""
+    rng = random.Random(seed)
+    builder = JobPlacementBuilder()
+    for cluster in ("a", "b"):
+        builder.add_cluster(cluster, region="r")
+        for at in range(3):
+            builder.add_server(f"{cluster}{at}", cluster, rack=f"{at // 2}", gpus=4, gpu_type="h100", **SIZE)
+            for number in range(rng.randint(1, 4)):
+                name, limit = f"{cluster}{at}-{number}", rng.choice([0, *range(1, 10)])
+                columns: Any = {"preemptible": rng.random() < 0.3, "gpu_hours_at_risk": 0, "ends_within_s": limit}
+                builder.add_running(name, tier=rng.randint(0, 2), **columns)
+                builder.add_allocation(name, f"{cluster}{at}", gpus=1, **NEED)
+    for at in range(5):
+        builder.add_job(f"j{at}", tier=rng.randint(0, 2), within=rng.choice(["rack", "cluster", "region"]))
+        for part in range(rng.randint(2, 3)):
+            builder.add_job_part(f"j{at}", f"p{part}", tasks=rng.randint(1, 3), gpus=rng.choice([0.5, 1, 2]), **NEED)
+    problem = builder.build()
+    works, found = Works(problem, empty(problem)), 0
+    for j in np.flatnonzero(problem.counts_once).tolist():
+        by_ms, answer = _first_fit(problem, j), works.parts_fit_by(j, [0])
+        assert (FOREVER if answer is None else answer.by_ms) == by_ms
+        found += answer is not None
+    assert found > 1
 
 
 def _first_fit(problem: JobPlacement, j: int) -> int:

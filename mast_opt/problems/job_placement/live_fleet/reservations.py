@@ -1,7 +1,9 @@
 """Reservations of a plan (job placement): the waiting jobs for which a live fleet would keep servers."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,10 +11,15 @@ from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, reasons
 from mast_opt.problems.job_placement.fit_times import FOREVER, GroupTimes, Room, Task, Use
 from mast_opt.problems.job_placement.gpu_assignment import read_devices
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, RACK, SERVER, WHOLE, Ints
 from mast_opt.problems.job_placement.verification.measures import free_after
+
+if TYPE_CHECKING:
+    from mast_opt.problems.job_placement.live_fleet.fits_by import FitsBy
+    from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 
 MOST_LOOKED_AT = 200
 """Waiting jobs that may get one, in queue order."""
@@ -27,7 +34,7 @@ class Reservation:
     region: int
     by_ms: int | None
     """Time from the plan at which it fits if all work ends at its limit, whoever waits before it; None where limits do
-    not say, and for jobs of several parts."""
+    not say. That of a job of several parts is one at which it is placed in a trial; it may fit before."""
     servers: tuple[str, ...]
     """Servers that would be kept for it; empty where the time is not known."""
 
@@ -49,6 +56,12 @@ def reservations(problem: JobPlacement, plan: Plan, waiting: Ints) -> dict[int, 
         if not left or p.first_part[j] != j:
             continue
         works = works or Works(p, plan)
+        if j in p.parts.job:
+            first = works.parts_fit_by(j, left)
+            region = max(left, key=works.free_mgpu.__getitem__) if first is None else p.regions.index(first.region)
+            found[j] = Reservation(j, region, first and first.by_ms, first.servers if first else ())
+            taken.add(region)
+            continue
         times = {region: works.times(j, region) for region in left}
         region = min(left, key=lambda one: (times[one].by(), -works.free_mgpu[one]))
         by_ms = times[region].by()
@@ -118,13 +131,59 @@ class Works:
         for row in np.argsort(self.end, kind="stable").tolist():
             self._on.setdefault(int(self.server[row]), []).append(row)
 
+    def parts_fit_by(self, j: int, regions: Sequence[int]) -> "FitsBy | None":
+        """That one of these regions where a job of several parts fits first; ``j`` is the row of its first part."""
+        asked = replace(Job.of(self._standing, j), tenant="", datasets=(), read_mb_per_day={})
+        return self._fleet.fits_by(asked, 0, regions=[self._p.regions[r] for r in regions])
+
+    @cached_property
+    def _fleet(self) -> "Fleet":
+        """The servers with this work, whose tiers say what quotas do; without data."""
+        from mast_opt.problems.job_placement.live_fleet.conversion import servers_of
+        from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+
+        fleet = Fleet(servers_of(self._p), tiers=self._standing.tiers, placement="best-fit")
+        for row, job, shares in self.jobs():
+            tier = self._standing.tiers[self._tier[row]]
+            fleet.adopt(replace(job, tier=tier, tenant=""), shares, started_ms=0)
+        return fleet
+
+    def jobs(self) -> Iterator[tuple[int, Job, tuple[Share, ...]]]:
+        """(first row, job, its shares) of the work. Work with unlike tasks is a job for each sort of them and
+        cluster."""
+        p, rows_of = self._p, dict[tuple[object, ...], list[int]]()
+        for row, name in enumerate(self.job):
+            rows_of.setdefault((name, *self.need[row].tolist(), int(p.server_cluster[self.server[row]])), []).append(
+                row
+            )
+        for number, ((name, *_), rows) in enumerate(rows_of.items()):
+            first, shares = rows[0], dict[int, Share]()
+            for row in rows:
+                s, old = int(self.server[row]), shares.get(int(self.server[row]))
+                gpus = dict(old.gpus) if old else {}
+                for device, mgpu in self.mgpu_of.get(row, {}).items():
+                    gpus[device] = gpus.get(device, 0) + mgpu
+                shares[s] = Share(p.servers.labels[s], int(self.tasks[row]) + (old.tasks if old else 0), gpus)
+            need, end_ms = self.need[first].tolist(), int(self.end[first])
+            job = Job(
+                f"{name} {number}",
+                p.tiers[self.tier[first]],
+                tasks=int(self.tasks[rows].sum()),
+                mgpu=need[GPU],
+                cpu_mcores=need[CPU],
+                memory_mib=need[MEMORY],
+                tenant=p.tenants[self.tenant[first]],
+                preemptible=bool(self.stoppable[first]),
+                limit_ms=None if end_ms == FOREVER else end_ms,
+            )
+            yield first, job, tuple(shares.values())
+
     def times(self, j: int, region: int) -> GroupTimes:
-        """Times at which a job fits into a region; none for one of several parts."""
+        """Times at which a job without parts fits into a region."""
         p = self._standing
         together, tasks = p.jobs.within[j] == SERVER, int(p.jobs.tasks[j])
         found = GroupTimes(1 if together else tasks)
-        gang = j not in p.parts.job
-        there = np.flatnonzero((p.server_region == region) & p.accepts[j][p.servers.gpu_type] & gang)
+        there = np.flatnonzero((p.server_region == region) & p.accepts[j][p.servers.gpu_type])
         for s in there.tolist():
             kind, rack = int(p.servers.gpu_type[s]), p.racks.labels[p.servers.rack[s]]
             group = (p.clusters.labels[p.server_cluster[s]], p.gpu_types[kind])

@@ -132,7 +132,7 @@ class Works:
             self._on.setdefault(int(self.server[row]), []).append(row)
 
     def parts_fit_by(self, j: int, regions: Sequence[int]) -> "FitsBy | None":
-        """That one of these regions where a job of several parts fits first; ``j`` is the row of its first part."""
+        """The one of these regions where a job of several parts fits first; ``j`` is the row of its first part."""
         asked = replace(Job.of(self._standing, j), tenant="", datasets=(), read_mb_per_day={})
         return self._fleet.fits_by(asked, 0, regions=[self._p.regions[r] for r in regions])
 

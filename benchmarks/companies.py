@@ -1,0 +1,103 @@
+"""Companies of 5 regions, 3 GPU types, 40 datasets and 60 workloads, drawn by seed: the default objective on each.
+
+    python benchmarks/companies.py [--seeds 1 2 3] [--seconds 300]
+
+Some regions are overloaded today while others have room. Prints one JSON object for each seed: status and gap of
+HiGHS on one thread, GPUs over the supply, TB copied, share of the work that moves, least use of a GPU type, and
+processor time; and with level 0 in every tier, as before levels of ``peak``, if ``--level-0`` is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import replace
+
+import numpy as np
+
+import mast_opt
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.plan import gpu_demand
+
+REGIONS = {"virginia": 512, "oregon": 384, "frankfurt": 192, "stockholm": 192, "tokyo": 128}
+"""Region → GPUs of its first type."""
+TYPES = {"h100": (1.0, 4.2), "a100": (1.0, 2.1), "l40s": (0.3, 0.9)}
+"""GPU type → GPUs relative to the region's first type, and USD an hour."""
+BOUND = {"frankfurt": ("frankfurt", "stockholm"), "tokyo": ("tokyo",)}
+"""Home → residency of a quarter of its data."""
+DATASETS, WORKLOADS, USED, LARGEST = 40, 60, 0.75, 128
+"""Numbers of datasets and workloads, GPUs in use today relative to the supply, and most GPUs of one workload."""
+
+
+def company(seed: int) -> DataPlacement:
+    """The company of a seed: work runs where its data is, more than fits in some regions."""
+    rng, names = np.random.default_rng(seed), list(REGIONS)
+    builder = mast_opt.DataPlacementBuilder(f"company-{seed}", days=14)
+    for region, gpus in REGIONS.items():
+        builder.add_region(
+            region,
+            storage_tb=4 * gpus,
+            cpu_cores=120 * gpus,
+            gpus={kind: round(gpus * part) for kind, (part, _) in TYPES.items()},
+            usd_per_gpu_hour={kind: usd for kind, (_, usd) in TYPES.items()},
+            ingress_tb_per_day=max(10, gpus // 8),
+            headroom=0.1,
+        )
+    weight = np.array(list(REGIONS.values())) * rng.uniform(0.7, 1.3, len(names))
+    home = rng.choice(len(names), DATASETS, p=weight / weight.sum())
+    for i, at in enumerate(home.tolist()):
+        bound = BOUND.get(names[at], ()) if rng.random() < 0.25 else ()
+        size = round(float(np.clip(rng.lognormal(3, 1), 1, 400)), 1)
+        builder.add_dataset(f"data-{i:02}", size_tb=size, replicas=[names[at]], residency=bound)
+    supply = sum(REGIONS.values()) * sum(part for part, _ in TYPES.values())
+    asked = rng.pareto(2.5, WORKLOADS) + 0.3
+    asked *= USED * supply / asked.sum()
+    for w, gpus in enumerate(asked.tolist()):
+        first = int(rng.integers(DATASETS))
+        near = np.flatnonzero(home == home[first])
+        read = {first, *rng.choice(near, min(len(near), int(rng.integers(1, 3))), replace=False).tolist()}
+        kinds = rng.choice(list(TYPES), int(rng.integers(1, 3)), replace=False, p=(0.4, 0.4, 0.2)).tolist()
+        need = min(max(8, 8 * round(gpus / 8)), LARGEST)
+        builder.add_workload(
+            f"work-{w:02}",
+            tier=int(rng.integers(3)),
+            cpu_cores=8 * need,
+            gpus={kind: need if at == 0 else 2 * need for at, kind in enumerate(kinds)},
+            reads={f"data-{i:02}": round(float(rng.lognormal(0, 1)), 2) for i in sorted(read)},
+            current_region=names[home[first]],
+            current_gpu_type=kinds[0],
+        )
+    return builder.build()
+
+
+def measured(problem: DataPlacement, seconds: float) -> dict[str, object]:
+    """Figures of a solve; the status alone where there is no plan."""
+    began = time.process_time()
+    found = mast_opt.solve(problem, "highs", time_limit_s=seconds, threads=1)
+    figures: dict[str, object] = {"status": found.status.value, "cpu_s": round(time.process_time() - began, 1)}
+    if found.plan is None or found.verdict is None:
+        return figures
+    used = gpu_demand(problem, found.plan)[:, :, -1].sum(axis=0) / problem.regions.supply_mgpu.sum(axis=0)
+    metrics, terms = found.verdict.metrics, found.verdict.terms
+    figures |= {"gap": found.gap, "over_gpus": metrics["overload_gpus"], "copied_tb": metrics["copied_tb"]}
+    return figures | {"moved": round(terms["moved_work"], 4), "least_use_of_a_type": round(float(used.min()), 3)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 11)))
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--level-0", action="store_true")
+    given = parser.parse_args()
+    for seed in given.seeds:
+        problem = company(seed)
+        rows = {"default": measured(problem, given.seconds)}
+        if given.level_0:
+            objective = replace(problem.objective, peak_levels=dict.fromkeys(problem.tiers, 0.0))
+            rows["level 0"] = measured(replace(problem, objective=objective), given.seconds)
+        print(json.dumps({"seed": seed, **rows}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -167,6 +167,31 @@ def taken(fleet: Fleet, operation: Operation, at: int | None) -> int:
     return step.seen
 
 
+LEARN: dict[str, tuple[Callable[[Fleet], None], float]] = {
+    "set": (lambda fleet: fleet.set_at_risk({"j1": 9.0, "j2": 2.0}), 9.0),
+    "looked at": (lambda fleet: fleet.look_at_work(["r"], 3_600_001), 2.0),
+}
+ASK: dict[str, Callable[[Fleet], object]] = {"one": lambda fleet: fleet.job("j1"), "all": Fleet.snapshot_bytes}
+
+
+@pytest.mark.parametrize("learn", LEARN)
+@pytest.mark.parametrize("ask", ASK)
+def test_what_is_at_risk_is_not_lost_when_who_asks_is_interrupted(learn: str, ask: str) -> None:
+    """The engine knows it first, and the jobs when somebody asks for them."""
+    tell, gpu_hours = LEARN[learn]
+    for at in range(60):
+        fleet = crowded()
+        for name in ("j1", "j2"):
+            fleet.set_work(name, 1, 1 << 40)
+        tell(fleet)
+        with suppress(MemoryError), Interruption(at) as step:
+            ASK[ask](fleet)
+        assert_consistent(fleet)
+        assert fleet.job("j1").gpu_hours_at_risk == gpu_hours
+        if step.seen <= at:
+            break
+
+
 STEPS = [pytest.param(1, marks=pytest.mark.second_tier, id="every step"), pytest.param(149, id="some steps")]
 
 
@@ -256,6 +281,13 @@ def change_tree(rng: np.random.Generator, fleet: Fleet) -> None:
         fleet.set_reclaim(str(rng.choice(list(Reclaim))))
 
 
+def look_at_work(rng: np.random.Generator, fleet: Fleet, number: int) -> None:
+    """Say since when some jobs work, and look at what they would lose now."""
+    for name in fleet.running()[:: int(rng.integers(1, 4))]:
+        fleet.set_work(name, max(-1, int(rng.integers(-number, number + 1)) * 60_000), int(rng.integers(4)) * 3_600_000)
+    fleet.look_at_work(list(fleet._books.regions), number * 60_000)
+
+
 def random_run(seed: int, operations: int) -> int:
     """Random operations on typed trees of quotas, every other one to be interrupted at a random step; returns how many
     were. What is left is consistent, and trials and rounds around it end as they should."""
@@ -266,6 +298,8 @@ def random_run(seed: int, operations: int) -> int:
             try:
                 if number % 25 == 24:
                     change_tree(rng, fleet)
+                elif number % 25 == 12:
+                    look_at_work(rng, fleet, number)
                 else:
                     random_operation(rng, fleet, number)
             except MemoryError:

@@ -293,8 +293,8 @@ class FleetInventory:
             self._running[name] = self._running[name].but_at_risk(gpu_hours)
         self._late_risks.clear()
         if self._looked:
-            self._looked = False
             self._running |= {name: self._with_work(one) for name, one in self._running.items()}
+            self._looked = False  # last, lest an interruption lose what is known
         return self._running
 
     def shares_of(self, name: str) -> tuple[Share, ...] | None:
@@ -1066,7 +1066,8 @@ class FleetInventory:
     def current(self, name: str) -> Running:
         """A running job with what it has at risk now."""
         if name in self._late_risks:
-            self._running[name] = self._running[name].but_at_risk(self._late_risks.pop(name))
+            self._running[name] = self._running[name].but_at_risk(self._late_risks[name])
+            del self._late_risks[name]
         if self._looked:
             self._running[name] = self._with_work(self._running[name])
         return self._running[name]

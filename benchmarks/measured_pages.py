@@ -1,4 +1,4 @@
-"""The tables of the pages on speed, guarantees and ablations, from the runs in benchmarks/data.
+"""The tables of the pages on speed, guarantees, ablations and releases, from the runs in benchmarks/data.
 
     python -m benchmarks.measured_pages
 
@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ablation
+from benchmarks import ablation, releases
 from benchmarks.assignment_study import Study, best_published
 from benchmarks.study_pages import with_tables
 
@@ -246,6 +246,13 @@ def assigned() -> str:
     return Study(ROOT / "benchmarks" / "data" / "assignment-study.jsonl").table(best_published()).strip()
 
 
+def released() -> str:
+    head = (
+        "problem, solver | release | gap to the best known | proven gap | primal integral | within 1% | seconds to 1%"
+    )
+    return lined(head, releases.lines(read("releases")))
+
+
 def tables() -> dict[str, dict[str, Callable[[], str]]]:
     """Page → table → what makes it."""
     of_loop, fleet, service, parts = map(read, ("loop", "live-fleet", "service", "ablation"))
@@ -265,6 +272,7 @@ def tables() -> dict[str, dict[str, Callable[[], str]]]:
             **{name.partition("+")[2] or name: partial(ablated, parts, name) for name in SOLVERS},
             "bounds": partial(ablated, parts, "ras", ablation.bound_change),
         },
+        "benchmarks": {"releases": released},
         "heuristics/exhaustive-repair": {"assigned": assigned},
     }
 

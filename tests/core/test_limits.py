@@ -183,3 +183,26 @@ def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 16 * MIB
     finally:
         tracemalloc.stop()
+
+
+def test_the_page_on_security_states_the_limits_of_files() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    mib, gib = MIB, GIB
+    rows = (
+        f"a public data set | {limits.MOST_FILE_BYTES // gib} GiB, after gzip too |",
+        f"a workbook, packed and unpacked | {limits.MOST_DOCUMENT_BYTES // gib} GiB |",
+        f"| {limits.MOST_HEADER_BYTES // mib} MiB; keys of at most {limits.MOST_KEY_PARTS} parts |",
+        f"a certificate, unpacked | {limits.MOST_CERTIFICATE_BYTES // mib} MiB;",
+        f"a file of benchmark results | {limits.MOST_EVENTS_BYTES // mib} MiB |",
+        f"a `--freeze` file | {limits.MOST_FREEZE_BYTES // mib} MiB |",
+        f"| {limits.MOST_RATIO} times the packed size, or {limits.FREE_BYTES // mib} MiB if that is more |",
+        f"JSON table | {limits.MOST_COLUMNS:,} |",
+        f"| {limits.FREE_CELLS // 10**6} million cells, and {limits.CELLS_PER_CELL} for each cell that it states |",
+        f"node list | {limits.MOST_GPUS_A_NODE:,} |",
+        f"| {limits.FREE_TABLE_BYTES // mib} MiB, and {limits.TABLE_BYTES_PER_BYTE} bytes for each byte of the file;",
+        f"the size of the file, or {limits.FREE_TEXT_BYTES} bytes a cell",
+        f"footer of a Parquet file | {limits.MOST_FOOTER_BYTES // mib} MiB |",
+        f"{limits.TABLE_CELL_BYTES} bytes for each cell and {limits.TABLE_ROW_BYTES} bytes for each row",
+    )
+    assert [row for row in rows if row not in page] == []
+    assert limits.MOST_RESULTS_BYTES == limits.MOST_EVENTS_BYTES

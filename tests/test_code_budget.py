@@ -34,7 +34,7 @@ BUDGET = {
     "planner/solving": 2453,
     "problems/backends": 1852,
     "problems/data_placement": 14380,
-    "problems/job_placement": 12763,
+    "problems/job_placement": 12772,
     "problems/kind": 1951,
     "problems/mip": 1448,
     "problems/resource_allocation": 2670,

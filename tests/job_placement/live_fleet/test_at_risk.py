@@ -11,7 +11,7 @@ from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.problems.job_placement.engine.state import MOST_HOURS
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.running_job import cost_of, costs_of
-from mast_opt.problems.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
 from tests.job_placement.fleets import bid_for
 from tests.job_placement.reference import assert_exact
 
@@ -101,6 +101,16 @@ def test_only_the_regions_asked_are_looked_at() -> None:
     fleet = working(0, 0)
     fleet.look_at_work(["x", "gone"], 1_800_000)
     assert sorted(fleet.job(name).gpu_hours_at_risk for name in "ab") == [1.0, 5.0]
+
+
+def test_work_across_regions_costs_the_same_in_each() -> None:
+    """A host may report such work; a look at one of its regions is one at all of it."""
+    fleet = Fleet([Server(f"s{r}", r, f"c{r}", "b", "a100", 2, 64, 64) for r in "xy"], tiers=(0, 1))
+    fleet.adopt(Job("wide", 1, tasks=2, preemptible=True), (Share("sx", 1, {0: 1000}), Share("sy", 1, {0: 1000})))
+    fleet.set_work("wide", 0, 7_200_000)
+    fleet.look_at_work(["x"], 1_800_000)
+    assert fleet.job("wide").gpu_hours_at_risk == 1.0
+    assert_exact(fleet._books)
 
 
 def test_a_look_at_work_is_undone_and_survives_new_servers() -> None:

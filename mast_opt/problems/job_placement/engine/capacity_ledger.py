@@ -76,9 +76,22 @@ def look_at_work(state: EngineState, regions: Bools, now_ms: int) -> None:
                     if state.job[col.J_LOOKED, job] != now_ms:
                         state.job[col.J_COST, job] = _cost_of_work(state, job, now_ms)
                         state.job[col.J_LOOKED, job] = now_ms
+                        _refresh_elsewhere(state, regions, job)
                 row = state.row[col.L_AFTER, row]
             if found:
                 _refresh_costs(state, s)
+
+
+@kernel
+def _refresh_elsewhere(state: EngineState, regions: Bools, job: int) -> None:
+    """Recompute the least costs of stopping jobs on the servers of a job that are not in these regions [R]: a host may
+    report work across regions."""
+    row = state.job[col.J_ROW, job]
+    while row >= 0:
+        s = state.row[col.L_SERVER, row]
+        if not regions[state.group[col.G_REGION, state.server[col.S_GROUP, s]]]:
+            _refresh_costs(state, s)
+        row = state.row[col.L_NEXT, row]
 
 
 @kernel

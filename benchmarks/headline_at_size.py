@@ -7,7 +7,7 @@
 Results go to a file as in ``headline_in_time``, and runs that it has are not done again; the table is printed from it.
 What is taken away is taken from ``room``: all mechanisms, and smaller jobs make room for gangs. ``room-servers`` adds
 the assignment of servers by ``ras`` in every region, each half hour. Demand is half as high in the first days, which do
-not count. No result of the full size is kept yet; its demand has to be calibrated first (``--skew`` gives what was).
+not count. No result of the full size is kept yet. Demand is calibrated first, unless ``--skew`` gives what was.
 """
 
 from __future__ import annotations

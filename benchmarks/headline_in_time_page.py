@@ -62,8 +62,8 @@ TABLES: Mapping[str, Sequence[str]] = {
     "binding": ("after", "early-share", "early-stale", "early-free", "load-70", "load-70-early"),
     "time": ("after", "instant", "frozen-7", "frozen-30", "copy-on-submission", "no-plan", "regional"),
 }
-ROOM = {"room": "headline-in-time-room.jsonl", "room-large": "headline-in-time-room-large.jsonl"}
-"""Table → file of the runs with room for gangs, and of those that they are compared with."""
+OF_OWN_FILES = {name: f"headline-in-time-{name}.jsonl" for name in ("room", "room-large", "limits")}
+"""Table → file of its runs, which are of newer code."""
 AT_SIZE = "headline-at-size.jsonl"
 """File of the runs at the largest size that has been run."""
 OTHERS = (
@@ -74,7 +74,7 @@ OTHERS = (
 )
 """Variants of the table that has only the first columns."""
 _BASES = {"before-packed": "before", "servers": "no-servers", "lost-with-servers": "lost-no-servers"}
-_BASES |= {"short-pack-never": "short", "everywhere-pack-never": "pack-never"}
+_BASES |= {"short-pack-never": "short", "everywhere-pack-never": "pack-never", "limits": "limits-pass"}
 
 
 def runs_of(file: Path) -> Runs:
@@ -149,10 +149,10 @@ def table(runs: Runs, names: Sequence[str], columns: Sequence[Column] = COLUMNS)
 
 def written(page: str, runs: Runs, data: Path) -> str:
     """The page with its tables, each between ``<!-- table: NAME -->`` and ``<!-- end -->``; ``data`` is the folder of
-    the runs with room for gangs.
+    ``OF_OWN_FILES``.
     """
     tables = {name: partial(table, runs, names) for name, names in TABLES.items()}
-    for name, file in ROOM.items():
+    for name, file in OF_OWN_FILES.items():
         tables[name] = partial(table, runs_of(data / file), tuple(VARIANTS))
     tables["at-size"] = partial(headline_at_size.table, read(data / AT_SIZE)[1])
     return with_tables(page, {**tables, "others": partial(table, runs, OTHERS, COLUMNS[:2])})

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.headline_structure import GPUS_PER_SERVER, OrganisationParams
 from benchmarks.headline_trace import organisation_trace
 from benchmarks.headline_variants import BEFORE, DEFAULTS, Variant
+from benchmarks.long_waits import limits_of
 from benchmarks.urgent_demand import urgent_demand
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.events import CopyAsked
@@ -120,6 +121,10 @@ def trace_of(variant: Variant, params: OrganisationParams) -> JobTrace:
     if not variant.preemption:
         jobs = trace.submissions
         trace = replace(trace, submissions=replace(jobs, preemptible=np.zeros(len(jobs), np.bool_)))
+    if variant.limits:
+        jobs = trace.submissions
+        limit_ms = limits_of(jobs.duration_ms.tolist(), "round", params.seed)
+        trace = replace(trace, submissions=replace(jobs, limit_ms=np.array(limit_ms, np.int64)))
     around = trace.surroundings
     if variant.everywhere:
         trace = replace(trace, replicas=dict.fromkeys(trace.replicas, trace.regions))

@@ -20,6 +20,8 @@ class Variant:
     hours: float = 1.0
     """Factor on the durations of jobs; the demand stays."""
     preemption: bool = True
+    limits: bool = False
+    """Jobs have round time limits."""
     instant: bool = False
     """Copies take no time."""
     everywhere: bool = False
@@ -88,6 +90,8 @@ VARIANTS: Mapping[str, Variant] = {
                 ),
             )
         ),
+        Variant("limits", "jobs have round time limits: reservations know when a job fits", limits=True),
+        Variant("limits-pass", "as limits, without reservations", params={"reserve": "false"}, limits=True),
         Variant("hard", "V0: no plan may exceed GPU supply", params={"slow.data.gpu_limit": "hard"}),
         Variant("soft", "V1: storage of regions does not follow GPUs", organisation={"storage_by": "chance"}),
         Variant("instant", "plans and copies take no time", params={"slow.data.takes_s": "0"}, instant=True),

@@ -120,11 +120,11 @@ def philly(load: float) -> Iterable[tuple[str, list[Job], tuple[Server, ...]]]:
         yield region, jobs, tuple(Server(f"{region}/{n}", region, region, region, "gpu", 8, 0, 0) for n in range(count))
 
 
-def limits_of(jobs: Sequence[Job], kind: str, seed: int) -> list[int]:
-    """Time limits of the jobs, -1 for none: exact, so many times too long, round, round for half of them, or none."""
+def limits_of(durations_ms: Sequence[int], kind: str, seed: int) -> list[int]:
+    """Time limits of jobs, -1 for none: exact, so many times too long, round, round for half of them, or none."""
     rng = random.Random(f"limits {seed}")
     found = list[int]()
-    for _, _, _, duration, _ in jobs:
+    for duration in durations_ms:
         at = next((at for at, limit in enumerate(ROUND_MS) if limit >= duration), len(ROUND_MS) - 1)
         rounded = max(duration, ROUND_MS[min(len(ROUND_MS) - 1, at + rng.choice([0, 1, 2]))])
         without = rng.random() < 0.5
@@ -212,11 +212,12 @@ def _runs(given: argparse.Namespace) -> Iterable[tuple[Row, JobTrace]]:
         if given.case == "month":
             for seed in given.seeds:
                 jobs, servers = month(seed, given.load)
-                yield {"seed": seed, "limits": limits}, trace_of("month", jobs, servers, limits_of(jobs, limits, seed))
+                own = limits_of([job[3] for job in jobs], limits, seed)
+                yield {"seed": seed, "limits": limits}, trace_of("month", jobs, servers, own)
         else:
             for region, jobs, servers in philly(given.load):
                 row = {"region": region, "servers": len(servers), "limits": limits}
-                yield row, trace_of(region, jobs, servers, limits_of(jobs, limits, 0))
+                yield row, trace_of(region, jobs, servers, limits_of([job[3] for job in jobs], limits, 0))
 
 
 def rounded(value: Any) -> Any:

@@ -1,10 +1,10 @@
 """Processor time of a turn of ``mast`` with reservations, over that without, in one process.
 
-    python benchmarks/reservation_cost.py --servers 1300 --jobs 1500 --seeds 1 2
+    python benchmarks/reservation_cost.py --servers 1300 --jobs 1500 --seeds 1 2 [--waiting 10000]
 
-Servers of 8 GPUs in 12 regions are filled with jobs of 1 to 64 GPUs, four tiers and round limits, and as many GPUs are
-asked for afterwards as become free. Each seed is run without and with reservations, and the digest of each log is
-printed, so that two versions can be compared.
+Servers of 8 GPUs in 12 regions are filled with jobs of 1 to 64 GPUs, four tiers and round limits, some more may wait,
+and as many GPUs are asked for afterwards as become free. Each seed is run without and with reservations, and the digest
+of each log is printed, so that two versions can be compared.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class TimedEngine(Engine):
         return turn
 
 
-def jobs(seed: int, servers: int, more: int) -> list[tuple[int, str, ev.JobSpec]]:
+def jobs(seed: int, servers: int, more: int, waiting: int = 0) -> list[tuple[int, str, ev.JobSpec]]:
     """(time, name, job): those that fill the servers at 0, and others."""
     rng, mean = np.random.default_rng(seed), float(np.mean(SIZES))
     gpus, at, found = 8 * servers, 0, list[tuple[int, str, ev.JobSpec]]()
-    first = int(1.02 * gpus / mean)
+    first = int(1.02 * gpus / mean) + waiting
     for number in range(first + more):
         asked, duration_ms = int(rng.choice(SIZES)), int(rng.exponential(MEAN_MS)) + 60_000
         slack, tier = rng.choice([1, 2]), int(rng.integers(4))
@@ -64,14 +64,14 @@ def jobs(seed: int, servers: int, more: int) -> list[tuple[int, str, ev.JobSpec]
     return found
 
 
-def seconds(seed: int, servers: int, more: int, *, reserve: bool) -> tuple[np.ndarray, str]:
+def seconds(seed: int, servers: int, more: int, waiting: int, *, reserve: bool) -> tuple[np.ndarray, str]:
     """Processor time of each turn, and the digest of the log."""
     racks = [(f"r{n % 12}", f"r{n % 12}-c{n // 12 % 4}", n // 480) for n in range(servers)]
     fleet = tuple(
         Server(f"s{n}", region, cluster, f"{cluster}-{rack}", "H100", 8, 0, 0)
         for n, (region, cluster, rack) in enumerate(racks)
     )
-    work, digest, state = jobs(seed, servers, more), hashlib.blake2b(digest_size=6), State(fleet)
+    work, digest, state = jobs(seed, servers, more, waiting), hashlib.blake2b(digest_size=6), State(fleet)
     engine = TimedEngine(state, Mast(MastParams(reserve=reserve)))
     host = SimulatedHost({name: Work(spec.duration_ms or 0, 0, 0, limit_ms=spec.limit_ms) for _, name, spec in work})
     coming: list[Happening] = [(0, one) for one in state.opening()]
@@ -89,11 +89,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--servers", type=int, default=1300)
     parser.add_argument("--jobs", type=int, default=1500)
+    parser.add_argument("--waiting", type=int, default=0, help="jobs that come at the beginning, too many to start")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
     args = parser.parse_args()
     for seed in args.seeds:
         (off, off_log), (on, on_log) = (
-            seconds(seed, args.servers, args.jobs, reserve=reserve) for reserve in (False, True)
+            seconds(seed, args.servers, args.jobs, args.waiting, reserve=reserve) for reserve in (False, True)
         )
         ratios = [on.mean() / off.mean(), *(np.quantile(on, at) / np.quantile(off, at) for at in (0.5, 0.99))]
         words = ", ".join(f"{what} {ratio:.2f}" for what, ratio in zip(("mean", "median", "P99"), ratios, strict=True))

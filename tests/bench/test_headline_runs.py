@@ -97,6 +97,14 @@ def test_calibration_hits_the_published_ratio() -> None:
     assert found["worst_ratio"][0]["mean"] == pytest.approx(2.63, abs=0.5)
 
 
+def test_limits_change_nothing_else() -> None:
+    with_limits, without = (trace_of(VARIANTS[name], SMALL).submissions for name in ("limits-pass", "after"))
+    assert (with_limits.limit_ms >= with_limits.duration_ms).all()
+    assert (without.limit_ms == -1).all()
+    assert with_limits.labels == without.labels
+    assert (with_limits.duration_ms == without.duration_ms).all()
+
+
 def test_data_stays_where_it_appeared() -> None:
     trace = trace_of(VARIANTS["after"], SMALL)
     origin = {name: regions[0] for name, regions in trace.replicas.items()}

@@ -45,7 +45,7 @@ def test_the_month_has_its_load() -> None:
         work = sum(tasks * gpus * duration for _, tasks, gpus, duration, _ in own)
         assert work / (count * 8 * (own[-1][0] - own[0][0])) == pytest.approx(0.95, rel=1e-3)
     for kind in ("exact", "x2", "x5", "round", "half"):
-        pairs = zip(limits_of(jobs, kind, 1), jobs, strict=True)
+        pairs = zip(limits_of([job[3] for job in jobs], kind, 1), jobs, strict=True)
         assert all(limit == -1 or limit >= job[3] for limit, job in pairs)
 
 

@@ -25,7 +25,7 @@ BUDGET = {
     "live/slow_paths": 465,
     "live/store": 1089,
     "planner/analysis": 2924,
-    "planner/bench": 1901,
+    "planner/bench": 1902,
     "planner/builders": 477,
     "planner/importers": 2083,
     "planner/io": 3533,

@@ -36,21 +36,21 @@ def test_the_command_names_the_solver_to_use_instead(verb: str, call: Call, inst
     assert ended.code == 2
     assert ended.record["status"] is None
     assert "coefficients" in ended.record["error"]
-    assert "choose a solver that does without (tetris)" in ended.record["error"]
+    assert "use a solver without a formulation (tetris)" in ended.record["error"]
 
 
 @pytest.mark.parametrize("verb", ["explain", "marginal"])
 def test_no_heuristic_is_named_where_none_would_do(verb: str, call: Call, instance: Path, plan_before: Path) -> None:
     ended = call(verb, instance, *(["--plan", plan_before] if verb == "marginal" else []))
     assert ended.code == 2
-    assert "GB are left: choose a smaller instance" in ended.err
+    assert "GB are available: use a smaller instance" in ended.err
 
 
 def test_an_export_needs_no_solver(call: Call, instance: Path, tmp_path: Path) -> None:
     out = tmp_path / "program.lp"
     ended = call("export", instance, out)
     assert ended.code == 2
-    assert "written down it takes at least" in ended.err
+    assert "writing it needs at least" in ended.err
     assert "solver" not in ended.err
     assert not out.exists()
 

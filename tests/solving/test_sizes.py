@@ -54,7 +54,7 @@ def test_what_does_not_fit_is_never_begun(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("mast_opt.problems.kind.kind.available_bytes", lambda: size.solve_bytes)
     with pytest.raises(Begun):
         asked.formulate(problem)
-    with pytest.raises(FormulationTooLarge, match=f"{size.columns:,} columns.*2 of them take"):
+    with pytest.raises(FormulationTooLarge, match=f"{size.columns:,} columns.*2 of them needs"):
         asked.check_memory(problem, together=2)
     monkeypatch.setattr("mast_opt.problems.kind.kind.available_bytes", lambda: None)
     with pytest.raises(Begun):

@@ -18,7 +18,7 @@ from mast_opt.problems.kind.problem_data import Decisions
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Decisions):
-    """The decisions. Shares are integers out of ``problem.SHARE``.
+    """Decisions of a data placement. Shares are integers out of ``problem.SHARE``; work without a run is not served.
 
     Raises:
         PlanError: arrays of another type, or that do not fit one another.
@@ -28,20 +28,20 @@ class Plan(Decisions):
     """[I, R] which region holds a replica after the plan."""
 
     run_workload: Ints
-    """[·] ascending; one entry per (workload, region, type) with a positive share."""
+    """[runs] ascending; one entry per (workload, region, type) with a positive share."""
     run_region: Ints
     run_type: Ints
-    """0..K−1, or K for work without GPUs."""
+    """[runs] 0 to K−1, or K for work without GPUs."""
     run_share: Ints
 
     copy_dataset: Ints
-    """[·] a new replica and where its bytes come from; uploads of datasets stored nowhere are not listed."""
+    """[copies] the dataset of a new replica; uploads of datasets that are stored nowhere are not listed."""
     copy_source: Ints
     copy_target: Ints
     copy_share: Ints
 
     remote_workload: Ints
-    """[·] the part of a workload that reads a dataset from another region."""
+    """[remote reads] a workload whose share ``remote_share`` reads a dataset from another region."""
     remote_dataset: Ints
     remote_source: Ints
     remote_target: Ints
@@ -154,16 +154,23 @@ def fill_remote(
 
 
 def filled(problem: DataPlacement, place: Bools, run: Sequence[Ints]) -> Plan:
-    """The plan with these replicas and runs, whose copies and remote reads come from the first region that can give."""
+    """Plan with these replicas and runs; copies and remote reads come from the first region that holds the dataset.
+
+    Args:
+        problem: the instance.
+        place: [I, R] which region holds a replica after the plan.
+        run: the arrays ``run_workload`` (ascending), ``run_region``, ``run_type`` and ``run_share`` of the plan. Work
+            that has no entry is not served.
+    """
     rows = (*run, *fill_copies(problem, place), *fill_remote(problem, place, *run))
     return Plan(place, *rows)
 
 
 def today(problem: DataPlacement) -> Plan | None:
-    """Replicas and runs as they are, or None where the instance does not say where work runs.
+    """Present replicas and runs as a plan; None if the instance does not say where work runs.
 
-    GPU types that are not stated are those of ``assumed_types``. What a region lacks is read from the first region
-    that has it, if any does, whatever the links allow; so this may break rules, as today may.
+    GPU types that are not stated are those of ``assumed_types``. A dataset that a region does not hold is read from
+    the first region that holds it, if any does, whatever the links allow. So the plan may break limits.
     """
     p = problem
     if not len(p.current_runs):

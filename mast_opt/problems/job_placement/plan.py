@@ -18,7 +18,7 @@ def _no_numbers() -> Ints:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Decisions):
-    """The decisions. A job that occurs in no row is not admitted.
+    """Decisions of a job placement. A job that occurs in no row is not admitted.
 
     Raises:
         PlanError: arrays of another type, or that do not fit one another.

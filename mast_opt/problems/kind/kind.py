@@ -69,15 +69,15 @@ class Kind(Generic[ProblemT, PlanT]):
         together: int = 1,
         heuristics_too: bool = True,
     ) -> None:
-        """A test whether there is memory for a formulation that has not been built yet.
+        """Check that there is memory for a formulation before it is built.
 
         Args:
-            to_solve: False if no solver is to be handed it.
-            together: how many programs of this size are held at once.
-            heuristics_too: would a heuristic do, so that the message should name those there are?
+            to_solve: whether a solver will load it; False if it is only written to a file.
+            together: number of programs of this size that are in memory at once.
+            heuristics_too: whether a heuristic would do as well, so that the message names those of the kind.
 
         Raises:
-            FormulationTooLarge: it takes more memory than there is.
+            FormulationTooLarge: it needs more memory than is available.
         """
         free = available_bytes()
         if self.formulation.size is None or free is None:
@@ -86,12 +86,12 @@ class Kind(Generic[ProblemT, PlanT]):
         needed = together * (size.solve_bytes if to_solve else size.build_bytes)
         if needed <= free:
             return
-        done = "handed to a solver" if to_solve else "written down"
-        takes = "it takes" if together == 1 else f"{together} of them take"
+        done = "loading" if to_solve else "writing"
+        takes = "it needs" if together == 1 else f"{together} of them needs"
         names = ", ".join(self.solvers.heuristics) if to_solve and heuristics_too else ""
-        others = f"choose a solver that does without ({names}), " if names else "choose "
+        others = f"use a solver without a formulation ({names}), " if names else "use "
         raise FormulationTooLarge(
             f"the {name} formulation of this {self.name} instance has about {size.columns:,} columns, "
             f"{size.rows:,} rows and {size.entries:,} coefficients; {done} {takes} at least {needed / GB:,.1f} GB of "
-            f"memory, and {free / GB:,.1f} GB are left: {others}a smaller instance or a machine with more memory"
+            f"memory, and {free / GB:,.1f} GB are available: {others}a smaller instance or a machine with more memory"
         )

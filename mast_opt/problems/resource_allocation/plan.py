@@ -12,14 +12,18 @@ from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Decisions):
-    """The decisions. Raises PlanError for arrays of another type or shape, or numbers that are not finite."""
+    """Decisions of a resource allocation.
+
+    Raises:
+        PlanError: arrays of another type or shape, or numbers that are not finite.
+    """
 
     share: Floats
     """[C] share of the time that each configuration runs, from 0 to 1."""
     rate: Floats
-    """[J] what that makes of each job's rate; ``of_shares`` computes it."""
+    """[J] rate of each job under these shares; ``of_shares`` computes it."""
     kept: Floats
-    """[J] the part of its rate that a mechanism leaves to each job, from 0 to 1; 1 without a mechanism."""
+    """[J] fraction of its rate that the policy's mechanism leaves each job, from 0 to 1; 1 without a mechanism."""
 
     def __post_init__(self) -> None:
         check = Arrays(self)

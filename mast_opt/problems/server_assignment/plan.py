@@ -10,10 +10,10 @@ from mast_opt.problems.server_assignment.problem import Ints, ServerAssignment
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Decisions):
-    """The decisions. Raises PlanError for an array of another type or shape."""
+    """Decisions of a server assignment. Raises PlanError for an array of another type or shape."""
 
     reservation: Ints
-    """[S] the reservation that has each server after the plan; Q for a server that nobody has."""
+    """[S] the reservation that has each server after the plan; Q for an unassigned server."""
 
     def __post_init__(self) -> None:
         check = Arrays(self)
@@ -31,5 +31,5 @@ def check_plan(problem: ServerAssignment, plan: Plan) -> None:
 
 
 def today(problem: ServerAssignment) -> Plan:
-    """Nobody gains or loses a server. It breaks no limit: nothing is worse than today."""
+    """Plan that changes no server. It breaks no limit, since limits allow whatever the present assignment lacks."""
     return Plan(problem.servers.owner.copy())

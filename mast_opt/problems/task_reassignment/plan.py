@@ -10,7 +10,7 @@ from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Decisions):
-    """The decisions. Raises PlanError for an array of another type or shape."""
+    """Decisions of a task reassignment. Raises PlanError for an array of another type or shape."""
 
     machine: Ints
     """[P] the machine that runs each process after the plan."""
@@ -31,5 +31,5 @@ def check_plan(problem: TaskReassignment, plan: Plan) -> None:
 
 
 def today(problem: TaskReassignment) -> Plan:
-    """Every process where it runs."""
+    """Plan that leaves every process on its machine."""
     return Plan(problem.processes.initial.copy())

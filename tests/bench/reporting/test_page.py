@@ -1,4 +1,4 @@
-"""The page of results: figures where they belong, commands behind them, and what ours lose at."""
+"""The page of results: figures where they belong, commands behind them, and where ours lose."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from mast_opt.planner.bench.reporting.plots import PLOTS, TITLES, draw
 from mast_opt.planner.bench.results import metrics as figures
 from mast_opt.planner.bench.results.store import append
 from mast_opt.planner.bench.suites.suite import Suite
+from mast_opt.problems.registry import kind_named
 from tests.bench.conftest import result
+from tests.plugins import offer
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -196,9 +198,20 @@ def test_a_page_a_suite_and_one_in_front(suite: Suite) -> None:
     found = chapter(suite)
     front, own = overview([found], "results"), suite_page(found, None)
     assert f"[{suite.name}](results/{suite.name}.md) | {suite.title} | {len(found.results):,} |" in front
-    assert "## What our solvers lose at" in front
+    assert "## Where our solvers lose" in front
     assert own.startswith(f"# {suite.title}\n\n{GENERATED}")
-    assert "What our solvers lose at" not in own
+    assert "Where our solvers lose" not in own
+
+
+OUTSIDE = kind_named("job-placement").solvers.heuristics["exhaustive"]
+
+
+def test_a_plug_in_is_not_a_solver_of_ours(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, "mast_opt.heuristics", ("job-placement.outside", f"{__name__}:OUTSIDE"))
+    results = [result("highs", 4.0), result("outside", 5.0)]
+    assert "No run of ours can be compared" in overview([Chapter(suite, results, {})], "results")
+    text = overview([Chapter(suite, [*results, result("exhaustive", 6.0)], {})], "results")
+    assert "exhaustive 6 against 4 of highs" in text
 
 
 def test_results_of_a_suite_that_is_not_here_are_told_without_its_words(tmp_path: Path) -> None:

@@ -18,27 +18,27 @@ from mast_opt.planner.bench.suites.toml_reader import FOLDER
 from mast_opt.planner.solving.auto_strategy import AUTO
 from mast_opt.problems.registry import kind_named
 
-GENERATED = "Generated from results of benchmarks by:"
+GENERATED = "Generated from the benchmark results with:"
 """Second paragraph of every page."""
 METHOD = """\
-Every row is the work of one command and can be run again. Each run is a process of its own, pinned to as many
-processors as it has threads; runs follow one another. The time limit covers formulating, solving and
-verifying; reading or generating comes before, and libraries and kernels are loaded before. Objectives are the
-verifier's; bounds are proven by the solver or by a certificate. Memory is the highest resident size of the
-run's process or of one that it started, Python and its libraries included.
+Each row can be run again with one command. Runs follow one another, each in a process of its own, which is
+pinned to as many processors as it has threads. The time limit covers formulating, solving and verifying; the
+instance is read or generated, and libraries and kernels are loaded, before it starts. Objectives are computed by
+the verifier; bounds are proven by the solver or by a certificate. Memory is the highest resident size of the
+run's process or of one that it started, including Python and its libraries.
 
 - *best known* is the best verified objective among these results, the plans kept under
-  `instances/**/best_known/` and, for public instances, the published values: the least one, or the largest
-  under a policy that maximises, whose gaps have the other sign. *Gap to best* is (objective −
+  `instances/**/best_known/` and, for public instances, the published values: the smallest, or under a
+  maximising policy the largest, where gaps have the opposite sign. *Gap to best* is (objective −
   best known) / best known; *proven gap* is (objective − own bound) / objective.
 - Times, gaps and memory of several runs are shifted geometric means (shift: 1 s, one percentage point, 1 MB).
-  A run that did not come to its end counts its whole limit as time. A run without a plan is in no gap: read
-  gaps next to the number of plans.
+  A run that did not finish counts its full limit as its time. Runs without a plan are excluded from gaps, so read
+  gaps together with the number of plans.
 - *Worst gap* is the largest gap to best of any run in the row, over all its instances and seeds. *Seeds* is the
   number of seeds that each instance was run with; a worst gap of one seed says nothing about other seeds.
-- Where an entry has several instances, a second table has one row each: value and gap to best under the longest
-  limit with the best seed and, after "…", with the worst one; a star marks a proven optimum.
-- An exact solver begins with the present state where the instance gives it and it breaks no rule.
+- If an entry has several instances, a second table has a row for each: the value and gap with the best seed and,
+  after "…", the worst seed, under the longest limit. A star marks a proven optimum.
+- An exact solver starts from the present state if the instance states it and it breaks no limit.
 """
 PEERS = """
 - Which solvers are compared, how to install them, and whose figures are left out:
@@ -93,10 +93,10 @@ def suite_page(chapter: Chapter, images: str | None) -> str:
 
 
 def _front(chapters: Sequence[Chapter]) -> list[str]:
-    """Begin of the benchmark page: its title, how to read it, and what follows."""
+    """First part of the benchmark page: its title, how to read it, and the heading of the losses."""
     ours = all(chapter.suite.path.parent == FOLDER for chapter in chapters)
     method = METHOD.strip() + (PEERS.rstrip() if ours else "")
-    reading = ["## How to read this", method, "## What our solvers lose at"]
+    reading = ["## How to read this", method, "## Where our solvers lose"]
     return ["# Results of benchmarks", GENERATED, *map(_report_command, chapters[:1]), *reading]
 
 
@@ -171,7 +171,7 @@ def _circumstances(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _failures(results: Sequence[Result]) -> Iterator[str]:
-    """Lines on the runs that ended in no status of a solver, counted by contestant and words."""
+    """List of the runs that ended without a solver status, counted by contestant and message."""
     ends = {status.value for status in Ended} - {Ended.MEASURED.value}
     counted = Counter(
         (figures.contestant(result), result["status"], result.get("error") or "")
@@ -184,15 +184,16 @@ def _failures(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _issue(issue: KnownIssue) -> str:
-    """Words on a known issue of a suite, with whom it is about."""
+    """Description of a known issue of a suite, with the contestant and entry that it concerns."""
     about = ", ".join(part for part in (issue.contestant, issue.entry) if part)
     return f"{about}: {issue.words}" if about else issue.words
 
 
 def is_own(result: Result) -> bool:
-    """Whether the solver is one of mast-opt's heuristics."""
-    kind = result["source"].get("kind")
-    return kind is not None and result["contestant"].get("solver") in kind_named(kind).solvers.heuristics
+    """Whether the solver is one of mast-opt's heuristics, not a plug-in."""
+    kind, solver = result["source"].get("kind"), result["contestant"].get("solver")
+    ours = dict(kind_named(kind).solvers.usable()) if kind is not None else {}
+    return solver in ours and ours[solver].package is None
 
 
 def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
@@ -215,7 +216,7 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
                 entry = results[0]["entry"]
                 lines.append(f"- {chapter.suite.name}, {entry}, `{label}`, {limit:g} s, seed {seed}: {words}")
     if not compared:
-        yield "No run of ours stands next to another solver's yet."
+        yield "No run of ours can be compared with another solver's yet."
         return
     yield (
         f"Of {compared} comparisons (one instance, limit and seed, with a run of ours and a plan of another solver), "
@@ -226,7 +227,7 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
 
 
 def _lost(ours: Sequence[Result], other: Result) -> str:
-    """How the best of ours falls behind another's plan; empty if it does not."""
+    """How far the best run of ours is behind another solver's plan; empty if it is not."""
     found = [result for result in ours if figures.feasible(result)]
     if not found:
         names = " or ".join(figures.names_of(ours))
@@ -241,6 +242,6 @@ def _lost(ours: Sequence[Result], other: Result) -> str:
 
 
 def _value(result: Result, position: int = 0) -> str:
-    """A run's objective, or with its name the term at a position in their order."""
+    """Objective of a run, or, in a lexicographic one, the name and value of the term at a position of the order."""
     name = figures.order(result)[position : position + 1]
     return " ".join([*name, plain(figures.values(result)[position])])

@@ -35,22 +35,22 @@ def contexts_of(worker: Sequence[str]) -> dict[str, str]:
 class KueueOptions:
     """Options of commands that act on the workloads of Kueue."""
 
-    kubeconfig: Annotated[Path | None, Parameter(help="File of all contexts; unless given, as for kubectl.")] = None
+    kubeconfig: Annotated[Path | None, Parameter(help="Kubeconfig file; default as for kubectl.")] = None
     manager: Annotated[str | None, Parameter(help="Context of the manager; the current one unless given.")] = None
     worker: Annotated[list[str] | None, repeated("NAME=CONTEXT: a cluster of MultiKueueConfig and its context.")] = None
-    replicas: Annotated[Path | None, Parameter(help="CSV dataset,cluster: where data is.")] = None
-    round: Annotated[float, above(0, "Seconds after which one cluster more is nominated for a workload.")] = 300.0
+    replicas: Annotated[Path | None, Parameter(help="CSV with columns dataset,cluster: where data is.")] = None
+    round: Annotated[float, above(0, "Seconds after which one more cluster is nominated for a workload.")] = 300.0
     most: Annotated[
         int, Parameter(help="Clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20))
     ] = 3
     hook: Annotated[list[HookName] | None, repeated("Hook of Kueue 0.17 and later to use.")] = None
-    shadow: Annotated[bool, Parameter(help="Look and decide, and change nothing.", negative=())] = False
+    shadow: Annotated[bool, Parameter(help="Compute decisions but change nothing.", negative=())] = False
 
     def connected(self) -> "tuple[LightkubeApi, dict[str, LightkubeApi], Mapping[str, frozenset[str]] | None]":
         """The manager, the workers by name, and where data is.
 
         Raises:
-            ApiError, BackendUnavailable, InputError, UsageError: it cannot be.
+            ApiError, BackendUnavailable, InputError, UsageError: no connection, or invalid options.
         """
         from mast_opt.live.hosts.kueue.api import LightkubeApi
         from mast_opt.live.hosts.kueue.manifests import ReplicaFile

@@ -10,8 +10,9 @@ DAY_MS = 86_400_000
 DAYS = 7
 """Span of the exponentially weighted mean: a new day counts 2 / (DAYS + 1)."""
 KEPT_DAYS = 28
-"""Days for which a class without jobs is kept, where it may recur or belongs to a namespace; for ``DAYS`` otherwise, as
-nothing is planned for data that nobody has read since then. After 28 days without jobs 0.03% of the mean is left."""
+"""Days for which a class without jobs is kept if it may recur or belongs to a namespace. Others are kept for ``DAYS``,
+since nothing is planned for data that nobody has read since then. After 28 days without jobs 0.03% of the mean is
+left."""
 
 
 class DemandClass(NamedTuple):
@@ -41,7 +42,7 @@ class _Demand:
     """Integral of ``mgpu`` over the day of ``at_ms``, up to then."""
     at_ms: int = 0
     mean_mgpu: int | None = None
-    """Weighted mean of the days that are over; None before the first one is."""
+    """Weighted mean of finished days; None before the first day ends."""
     jobs: int = 0
     """Number of jobs that have been submitted."""
     present: int = 0
@@ -56,9 +57,8 @@ class _Demand:
     """Dataset → day on which a job that reads it was last submitted."""
 
     def at(self, now_ms: int) -> tuple[int | None, int]:
-        """Mean GPU demand of a class of jobs of the days that are over, and integral of the day of ``now_ms``, at that
-        time.
-        """
+        """Mean demand of a class on finished days (milli-GPUs; None before one), and today's integral
+        (milli-GPU·ms)."""
         mean, total, at = self.mean_mgpu, self.mgpu_ms, self.at_ms
         while at // DAY_MS < now_ms // DAY_MS:
             midnight = (at // DAY_MS + 1) * DAY_MS
@@ -90,12 +90,9 @@ class _Demand:
 
 
 class Demand:
-    """Milli-GPUs that jobs ask for, from their submission to their end. Only ``State.apply`` changes them. A job counts
+    """Milli-GPUs that jobs ask for, from their submission to their end. Only ``State.apply`` changes it. A job counts
     on the type on which it takes the fewest GPUs, also while it waits: work that could not run where its data is
     belongs to the demand.
-
-    A job counts with what it asks for on the type on which it takes the fewest GPUs, while it waits too: what could not
-    run where its data is belongs to the demand as much as what could.
     """
 
     def __init__(self) -> None:
@@ -107,7 +104,7 @@ class Demand:
         """Day on which what is old was last forgotten."""
 
     def submitted(self, of: DemandClass, mgpu: int, reads: Iterable[str], now_ms: int) -> None:
-        """Add a job of this class that asks for so much, and reads these datasets."""
+        """Add a job of this class that asks for ``mgpu`` milli-GPUs and reads these datasets."""
         self._forget(now_ms // DAY_MS)
         known = self._classes.get(of)
         if known is None:
@@ -120,7 +117,9 @@ class Demand:
             known.read[dataset] = now_ms // DAY_MS
 
     def ended(self, of: DemandClass, mgpu: int, now_ms: int, ran_mgpu_ms: int = 0) -> None:
-        """Take a job out of the demand of its class; it asked for so much, and took so much GPU time."""
+        """Remove a job of ``mgpu`` milli-GPUs, which ran for ``ran_mgpu_ms``, from the demand of its class. Raises
+        KeyError for an unknown class.
+        """
         self._forget(now_ms // DAY_MS)
         asked, ran = self._ended.get(of.tier, (0, 0))
         self._ended[of.tier] = asked + mgpu, ran + ran_mgpu_ms
@@ -150,8 +149,8 @@ class Demand:
         return tuple(self._classes)
 
     def forecast_mgpu(self, of: DemandClass, now_ms: int) -> int:
-        """Forecast of the demand of a class: weighted mean over the days that are over; before the first is, the mean
-        so far.
+        """Forecast of the demand of a class, in milli-GPUs: weighted mean of finished days; before the first day ends,
+        the mean so far. Raises KeyError for an unknown class.
         """
         known = self._classes[of]
         mean, total = known.at(now_ms)
@@ -169,15 +168,17 @@ class Demand:
         return came * ran // (asked * DAY_MS)
 
     def jobs(self, of: DemandClass) -> int:
-        """Number of jobs of a class that have been submitted."""
+        """Number of submitted jobs of a class. Raises KeyError for an unknown class."""
         return self._classes[of].jobs
 
     def largest_mgpu(self, of: DemandClass) -> int:
-        """Request of the largest job of a class, in milli-GPUs."""
+        """Request of the largest job of a class, in milli-GPUs. Raises KeyError for an unknown class."""
         return self._classes[of].largest_mgpu
 
     def read(self, of: DemandClass, now_ms: int) -> tuple[str, ...]:
-        """Datasets that jobs of the last days read, in the order in which they were first read."""
+        """Datasets that jobs of a class read in the last ``DAYS`` days, in the order of their first read. Raises
+        KeyError for an unknown class.
+        """
         since = now_ms // DAY_MS - DAYS
         return tuple(name for name, day in self._classes[of].read.items() if day >= since)
 

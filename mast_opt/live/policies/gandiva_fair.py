@@ -1,8 +1,8 @@
 """Gandiva-Fair (EuroSys'20): shares of GPUs by tickets, and trading of fast GPUs for slow ones.
 
 Tickets give each user a share of all GPUs, and what a user cannot use goes to the others (``ticket_shares``). On
-GPUs of several types each user then owns that share of every type. ``solve`` trades: it maximises the total value
-under the limit that nobody is worth less than what its own share is worth to it.
+GPUs of several types each user then owns that share of every type. ``solve`` trades: it maximises the total value,
+subject to no user valuing its holdings below its own share.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from mast_opt.problems.resource_allocation.arrays import names
 
 @dataclass(frozen=True)
 class Trade:
-    """Holdings after trading; what is solved for is None where a limit came first. U counts users, G GPU types.
+    """Holdings after trading of U users in G GPU types. Fields computed by the solve are None if a limit stopped it.
 
-    Prices are the duals of the program: what the total value gains for one unit more of the limit.
+    Prices are the duals of the program: the gain of total value per unit by which a limit is relaxed.
     """
 
     status: Status
     fair_gpus: FloatArray
-    """[U, G] before trading: each user's ticket share of each type."""
+    """[U, G] GPUs before trading: each user's ticket share of each type."""
     fair_value: FloatArray
-    """[U] what the share before trading is worth; no value is below it."""
+    """[U] value of each user's share before trading; ``value`` is at least as high."""
     gpus: FloatArray | None
-    """[U, G]"""
+    """[U, G] GPUs held after trading."""
     value: FloatArray | None
-    """Value that each user has, [U]."""
+    """[U] value of each user's holdings."""
     gpu_price: FloatArray | None
-    """[G] total value of one GPU more; the ratio of two of them is the price of one type in GPUs of the other."""
+    """[G] total value of one more GPU; the ratio of two of them is the price of one type in GPUs of the other."""
     share_price: FloatArray | None
     """[U] total value lost for each unit of value that the user is guaranteed; above 0 for those who sell fast GPUs."""
 
@@ -50,7 +50,10 @@ def ticket_shares(tickets: ArrayLike, demand: ArrayLike, gpus: float) -> FloatAr
     Args:
         tickets: [U] above 0.
         demand: [U] GPUs that the user's jobs could use together.
-        gpus: GPUs that there are.
+        gpus: total number of GPUs.
+
+    Raises:
+        UsageError: an argument has another shape, or is not a finite number in its range.
     """
     ticket = numbers("tickets", tickets, (None,), above=0.0)
     wanted = numbers("demand", demand, ticket.shape)
@@ -78,11 +81,14 @@ def solve(
     share.
 
     Args:
-        value: [U, G] rate of a user's work on one GPU of each type, such as speedups over the slowest type.
+        value: [U, G] rate of a user's work per GPU of each type, such as speedups over the slowest type.
         gpus: [G] GPUs of each type.
-        tickets: [U]
+        tickets: [U] positive tickets; equal by default.
         demand: [U] GPUs of all types that a user's jobs can use together; unlimited unless given.
         solver: as in ``mast_opt.solve``.
+
+    Raises:
+        UsageError: an argument has another shape, or is not a finite number in its range.
     """
     worth, _, wanted, fair = _inputs(value, gpus, tickets, demand)
     fair_value = (worth * fair).sum(axis=1)

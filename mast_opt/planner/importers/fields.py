@@ -28,15 +28,16 @@ class Field:
 
 @dataclass(frozen=True)
 class Tried:
-    """A real version whose output was read."""
+    """A release whose real output was tested."""
 
     version: str
     what: str
+    """The output that was tested, in words."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of others."""
+    """An external file format."""
 
     title: str
     fields: tuple[Field, ...]
@@ -49,7 +50,7 @@ def of_columns(columns: Iterable[Column], **others: str) -> tuple[Field, ...]:
     """Fields of a format that an importer reads from these columns.
 
     Args:
-        others: column → what it is for, where the column's own help does not say so.
+        others: column → description, if the column's help lacks one.
     """
     return tuple(
         Field(
@@ -62,7 +63,7 @@ def of_columns(columns: Iterable[Column], **others: str) -> tuple[Field, ...]:
 
 
 def read(**fields: str) -> tuple[Field, ...]:
-    """Fields of a format that an importer reads: name → what for. Two underscores stand for a dot."""
+    """Fields of a format that an importer reads: name → description. Two underscores stand for a dot."""
     return tuple(Field(name.replace("__", "."), Use.READ, help) for name, help in fields.items())
 
 
@@ -78,7 +79,7 @@ def values_at(found: Any, path: str) -> Iterator[Any]:  # noqa: ANN401 - a part 
 
 
 def stated(found: Mapping[str, Any], fields: Iterable[Field], use: Use) -> list[Field]:
-    """The fields of an importer's format, of one use, that an object states."""
+    """Fields of an importer's format with this use that the object sets."""
     return [
         one for one in fields if one.use is use and any(value not in _NOTHING for value in values_at(found, one.name))
     ]

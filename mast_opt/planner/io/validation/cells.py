@@ -30,25 +30,23 @@ _TRUTH = {"yes": "true", "y": "true", "no": "false", "n": "false"}
 
 
 def number_meant(text: str) -> str:
-    """``"; did you mean 12.5?"`` for ``12,5``, and likewise for percentages, units and dates; or nothing, for a fault
-    in an input's cell.
-    """
+    """Suffix for a fault of an input's cell, such as ``"; did you mean 12.5?"`` for ``12,5``; empty if none applies."""
     text = text.strip()
     if _DATE.fullmatch(text):
-        return "; it is a date: give the cell the format of a number, and type it again"
+        return "; the cell is a date: format it as a number and retype it"
     if _IN_THOUSANDS.fullmatch(text):
-        return "; write nothing between thousands, and a point before decimals"
+        return "; omit thousands separators and use a decimal point"
     if _WITH_COMMA.fullmatch(text):
         return f"; did you mean {text.replace(',', '.')}?"
     if share := _PERCENTAGE.fullmatch(text):
         return f"; did you mean {(Decimal(share[1].replace(',', '.')) / 100).normalize():f}?"
     if amount := _WITH_UNIT.fullmatch(text):
-        return f"; did you mean {amount[1].replace(',', '.')}? (its unit is that of the column)"
+        return f"; did you mean {amount[1].replace(',', '.')}? (omit the unit)"
     return ""
 
 
 def truth_meant(text: str) -> str:
-    """``"; did you mean true?"`` for ``yes``, and likewise for no; or nothing, for a fault in an input's cell."""
+    """Suffix for a fault of an input's cell: ``"; did you mean true?"`` for ``yes``; empty if none applies."""
     meant = _TRUTH.get(text.strip().casefold())
     return f"; did you mean {meant}?" if meant else ""
 
@@ -62,19 +60,20 @@ class Cells:
     """Content of a column."""
 
     good: Bools
-    """Cells without a fault: a proper value, or empty where that is allowed."""
+    """[rows] True for cells without a fault: a proper value, or empty where that is allowed."""
     filled: Bools
-    """Cells that are not empty."""
+    """[rows] True for cells that are not empty."""
     values: Values | None
-    """Integers in base units, floats, positions of choices, or truth values, defaults filled in; None for labels."""
+    """[rows] integers in base units, floats, positions of choices, or truth values, defaults filled in; None for
+    labels."""
     text: pl.Series | None = None
-    """Text of labels."""
+    """[rows] labels; None for other columns."""
     rounded: int = 0
-    """Quantities that were finer than the base unit."""
+    """Number of values that were rounded to the base unit."""
 
 
 def convert(raw: RawTable, column: Column, faults: Faults) -> Cells:
-    """The checked cells of an input's column that the table has."""
+    """Checked cells of an input's column that is present."""
     reader = _Reader(raw, column, faults)
     if column.type is ColumnType.LABEL:
         return reader.labels()
@@ -88,7 +87,7 @@ def convert(raw: RawTable, column: Column, faults: Faults) -> Cells:
 
 
 def absent(column: Column, rows: int) -> Cells:
-    """The cells of an input's column that the table lacks and may lack."""
+    """Cells of an optional input column that is absent."""
     none = np.zeros(rows, np.bool_)
     if column.type is ColumnType.LABEL:
         return Cells(~none, none, None, pl.Series(column.name, [None] * rows, pl.String))
@@ -96,8 +95,8 @@ def absent(column: Column, rows: int) -> Cells:
 
 
 def faulty_labels(text: pl.Series) -> Bools:
-    """Mask of the labels that would not survive a file, or mislead a reader: blanks around, control characters,
-    empty."""
+    """[rows] True for labels that a file would not preserve, or that mislead: surrounding blanks, control characters,
+    empty labels."""
     return (text.str.contains(_BAD_LABEL).fill_null(False) | (text == "").fill_null(False)).to_numpy()
 
 
@@ -114,6 +113,8 @@ def _defaults(column: Column, rows: int) -> Values:
 
 
 class _Reader:
+    """Checks and converts the cells of one column of an input, and lists their faults."""
+
     def __init__(self, raw: RawTable, column: Column, faults: Faults) -> None:
         self.raw, self.column, self.faults = raw, column, faults
         self.text = raw.frame[column.name]

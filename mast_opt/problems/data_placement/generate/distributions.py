@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 from mast_opt.problems.data_placement.problem import Bools, Ints
 
 GB = 1000
-"""Megabytes of a gigabyte."""
+"""MB per GB."""
 GPU = 1000
-"""Milli-GPUs of a GPU."""
+"""Milli-GPUs per GPU."""
 DECICORE = 100
-"""Millicores of a tenth of a core."""
+"""Millicores per tenth of a core."""
 MEDIAN_SIZE_MB = 10_000_000
 MEDIAN_CPU_MCORES = 32_000
 
 READERS_AT = (0.0, 0.5, 0.9, 0.99, 1.0)
 READERS = (1, 3, 17, 45, 100)
-"""Readers per dataset at the shares ``READERS_AT`` of all datasets: the published P50, P90 and P99, and ends of our
-own choice."""
+"""Readers per dataset at the shares ``READERS_AT`` of all datasets: the published P50, P90 and P99, and endpoints that
+we chose."""
 MOST_READERS = 4
-"""No dataset is read by more than one workload in this many (and at least one)."""
+"""A dataset has at most ``workloads // MOST_READERS`` readers, but at least 1."""
 
 ONE_BY_ONE = 4096
-"""The largest items are settled one by one, the rest all at once."""
+"""Number of the largest items that are settled individually; the rest are settled all at once."""
 
 
 def lognormal(rng: np.random.Generator, count: int, *, median: int, sigma: float, step: int) -> Ints:
@@ -97,11 +97,18 @@ def shared_out(total: int, shares: NDArray[np.float64]) -> Ints:
 
 
 def settle(rng: np.random.Generator, amount: Ints, capacity: Ints, allowed: Bools, pattern: Ints) -> tuple[Ints, Ints]:
-    """A region for every generated dataset or workload, with chances proportional to the room that is left, and the
-    capacities that this takes: those given, except where an item fitted nowhere (only in very small instances).
+    """Draw a region for every generated dataset or workload, with probability proportional to the room left.
 
-    ``allowed`` [patterns, R] are the sets of regions that occur, ``pattern`` [n] is each item's. The largest items
-    come first and one by one; the small rest is drawn in one go.
+    The largest items come first, individually; the rest are drawn at once.
+
+    Args:
+        amount: [n] size of each item, in the unit of ``capacity``.
+        capacity: [R] capacity of each region.
+        allowed: [patterns, R] sets of regions in which items may be.
+        pattern: [n] the set of each item.
+
+    Returns:
+        Homes [n] and capacities [R], which are raised only where an item fitted nowhere (in very small instances).
     """
     order = np.argsort(-amount, kind="stable")
     home = np.zeros(len(amount), np.int64)
@@ -126,7 +133,7 @@ def settle(rng: np.random.Generator, amount: Ints, capacity: Ints, allowed: Bool
 
 
 def used(amount: Ints, home: Ints, regions: int) -> Ints:
-    """[R] what generated datasets or work take up where they are."""
+    """[R] sum of the amounts of the generated datasets or workloads in each region."""
     return np.rint(np.bincount(home, weights=amount, minlength=regions)).astype(np.int64)
 
 

@@ -1,6 +1,6 @@
 """Decomposition of a data-placement plan for parallel search (tetris): each thread has regions and work of its own.
 
-A change touches the columns of two regions, so threads with disjoint regions do not meet, except in the number of
+A change touches the columns of two regions, so threads with disjoint regions do not conflict, except in the number of
 copies of a dataset (of which each may add and drop its share) and in the peaks over all regions (which each part prices
 with the others' regions held; ``merge`` recomputes them).
 """
@@ -25,13 +25,13 @@ class Subproblem(NamedTuple):
     arrays: TetrisArrays
     """The problem, with the limits on copies as they hold for this part."""
     state: TetrisState
-    """Shares with the whole plan what belongs to workloads, datasets and regions of the part; its sums are its own."""
+    """Entries for the part's workloads, datasets and regions are views of the whole plan; sums are copies."""
     regions: Ints
     """Ids of the part's regions."""
     mine: Bools
-    """[R+1] is the region in the part? "Left out" is in none but the whole."""
+    """[R+1] True for the part's regions; the last entry, unserved, is True only in the undivided problem."""
     workloads: Ints
-    """Ids of the workloads in them, and of some that are left out."""
+    """Ids of the workloads in these regions, and of some unserved ones."""
 
 
 def undivided(a: TetrisArrays, s: TetrisState) -> Subproblem:
@@ -43,8 +43,10 @@ def undivided(a: TetrisArrays, s: TetrisState) -> Subproblem:
 def decompose(
     a: TetrisArrays, s: TetrisState, rng: np.random.Generator, random: list[NDArray[np.uint64]]
 ) -> list[Subproblem]:
-    """Split the problem into as many parts as there are states of random generators, with about the same amount of work
-    each."""
+    """Split the problem into parts with about the same number of workloads, one for each state of a random generator.
+
+    ``random``: the state [·] of each part's generator.
+    """
     if len(random) == 1:
         return [undivided(a, s._replace(random=random[0]))]
     regions = s.place.shape[1]
@@ -84,8 +86,8 @@ def decompose(
 
 
 def _copies_of(a: TetrisArrays, copies: Ints, turn: Ints, parts: int) -> tuple[Ints, Ints]:
-    """[I] the least and most copies for one part: each has its share of what may still come and go, those first in turn
-    one more where it does not divide. What exceeds the limits is for the first one to repair."""
+    """[I] the fewest and the most copies for one part. Remaining slack is split evenly; the remainder goes to the first
+    parts in turn. The first part repairs numbers of copies outside the limits."""
     up, down = np.maximum(a.copies_max - copies, 0), np.maximum(copies - a.copies_min, 0)
     most = copies + up // parts + (turn < up % parts)
     fewest = copies - down // parts - (turn < down % parts)
@@ -96,7 +98,8 @@ def _copies_of(a: TetrisArrays, copies: Ints, turn: Ints, parts: int) -> tuple[I
 
 
 def merge(a: TetrisArrays, s: TetrisState, parts: list[Subproblem]) -> float:
-    """Bring the parts' sums back into the state; returns what the peaks cost beyond the sum of the parts' changes."""
+    """Write the parts' sums into the state; return the cost of the peaks, in units of the objective, beyond the sum of
+    the parts' changes."""
     if len(parts) == 1:
         return 0.0
     before = s.peak.copy()
@@ -122,6 +125,6 @@ def merge(a: TetrisArrays, s: TetrisState, parts: list[Subproblem]) -> float:
 
 
 def _locked(array: Ints) -> Ints:
-    """Read-only as the other arrays are: kernels are compiled again for every other combination."""
+    """Make an array read-only like the others, since another combination of flags recompiles kernels."""
     array.flags.writeable = False
     return array

@@ -18,8 +18,9 @@ class Coefficients:
     column: IntArray
     value: FloatArray
     lower: FloatArray
-    """Lower limit of each entry's row."""
+    """[entries] lower limit of each entry's row."""
     upper: FloatArray
+    """[entries] upper limit of each entry's row."""
     height: int
     width: int
 
@@ -33,7 +34,7 @@ class Coefficients:
         return cls(row, mip.index[kept], mip.value[kept], mip.row_lower[row], mip.row_upper[row], *mip.shape)
 
     def part(self, kept: BoolArray) -> "Coefficients":
-        """The program's coefficients where ``kept`` holds."""
+        """Coefficients of the program for which ``kept`` [entries] is True."""
         return Coefficients(
             self.row[kept],
             self.column[kept],
@@ -46,29 +47,29 @@ class Coefficients:
 
     @property
     def raising_hurts(self) -> BoolArray:
-        """Whether raising the entry's column brings its row nearer to a limit."""
+        """[entries] whether raising the entry's column brings its row nearer to a limit."""
         return np.asarray(np.where(self.value > 0, self.upper < np.inf, self.lower > -np.inf))
 
     @property
     def lowering_hurts(self) -> BoolArray:
-        """Whether lowering the entry's column brings its row nearer to a limit."""
+        """[entries] whether lowering the entry's column brings its row nearer to a limit."""
         return np.asarray(np.where(self.value > 0, self.lower > -np.inf, self.upper < np.inf))
 
     def columns_with(self, marked: BoolArray) -> BoolArray:
-        """Columns of the program with a marked entry."""
+        """[columns] True for columns of the program with a marked entry; ``marked``: [entries]."""
         return np.asarray(np.bincount(self.column[marked], minlength=self.width) > 0)
 
     def rows_with(self, marked: BoolArray) -> BoolArray:
-        """Rows of the program with a marked entry."""
+        """[rows] True for rows of the program with a marked entry; ``marked``: [entries]."""
         return np.asarray(np.bincount(self.row[marked], minlength=self.height) > 0)
 
     def row_sum(self, amount: FloatArray) -> FloatArray:
-        """Sum of an amount per entry over each row of the program."""
+        """[rows] sum of ``amount`` [entries] over each row of the program."""
         return np.asarray(np.bincount(self.row, weights=amount, minlength=self.height), np.float64)
 
     def row_best(self, pick: np.ufunc, amount: NDArray[Any], empty: float) -> NDArray[Any]:
-        """``pick`` (np.maximum, np.minimum, np.gcd) over the amounts of each row of the program; ``empty`` where it has
-        no entries.
+        """[rows] ``pick`` (np.maximum, np.minimum, np.gcd) over the amounts [entries] of each row of the program;
+        ``empty`` for rows without entries.
         """
         best = np.full(self.height, empty, amount.dtype)
         if len(self.row):
@@ -77,20 +78,20 @@ class Coefficients:
         return best
 
     def column_best(self, pick: np.ufunc, amount: FloatArray, empty: float) -> FloatArray:
-        """Best amount of each column of the program, as ``row_best`` has it for rows; NaN counts as absent."""
+        """[columns] like ``row_best``, for each column of the program; NaN is ignored."""
         best = np.full(self.width, empty)
         pick.at(best, self.column, np.where(np.isnan(amount), empty, amount))
         return best
 
     def rest(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Least and greatest sum of the other entries of each entry's row, under the given column bounds."""
+        """[entries] smallest and largest sum of the other entries of each entry's row, under these column bounds."""
         positive = self.value > 0
         least = self.value * np.where(positive, lower[self.column], upper[self.column])
         greatest = self.value * np.where(positive, upper[self.column], lower[self.column])
         return self._others(least, -np.inf), self._others(greatest, np.inf)
 
     def _others(self, part: FloatArray, infinity: float) -> FloatArray:
-        """Sum of the other entries of each entry's row in the program."""
+        """[entries] sum of the other entries of each entry's row in the program."""
         endless = np.isinf(part)
         finite = np.where(endless, 0.0, part)
         total = self.row_sum(finite)[self.row]

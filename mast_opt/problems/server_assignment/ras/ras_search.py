@@ -1,6 +1,6 @@
 """Solver ``ras`` of server assignment: prices for a bound, a plan by rounding, a few reservations solved exactly.
 
-One search, or one a term. The local search goes over the reservations in random order, with a look at the clock.
+One search, or one per term. The local search goes over the reservations in random order, checking the clock.
 """
 
 import math
@@ -48,11 +48,12 @@ from mast_opt.problems.server_assignment.verification.verifier import verify
 
 
 def round_relaxation(f: RasArrays, size: Ints, servers: FloatArray) -> Ints:
-    """[P] the nearest counts that no stock is too small for; where it is, those that were rounded up most give way.
+    """[P] the nearest counts that fit every stock; if a stock is short, the counts that were rounded up most lose
+    first.
 
     Args:
         size: [K] servers of each stock.
-        servers: [P] a fractional plan; it may want more than there is.
+        servers: [P] a fractional plan; it may exceed the stocks.
     """
     count = np.clip(np.rint(servers), 0, f.most).astype(np.int64)
     order = np.lexsort((servers - count, f.stock))
@@ -77,7 +78,7 @@ def _before(stock: Ints, amount: Ints, stocks: int) -> Ints:
 
 
 CHUNK = 500
-"""Number of pairs that reservations choose among between two looks at the clock, about."""
+"""Approximate number of pairs that are processed between two checks of the clock."""
 
 
 class LocalSearch:
@@ -90,16 +91,15 @@ class LocalSearch:
         self._fleet, self._rng, self._stopped, self._params = fleet, rng, stopped, params
 
     def settle(self, state: RasState) -> None:
-        """Let all reservations fill what they lack and give up what they have too much, at the levels that they
-        have."""
+        """Let all reservations fill shortages and release surplus at their current levels."""
         for part in self._parts(np.arange(len(self._fleet.asked))):
             if self._stopped():
                 return
             settle(self._fleet, state, part, self._params.levels_above, self._params.fill_portions)
 
     def improve(self, state: RasState, who: Ints, hint: FloatArray, stocks: FloatArray, enough: float) -> None:
-        """Let some reservations choose again, with stocks at their prices ([K]) and then free; again where that saves
-        more than ``enough``. Then those that lack something take from others. ``hint``: [Q] levels to try."""
+        """Reoptimise reservations, first at stock prices [K], then at zero; repeat while the gain exceeds ``enough``.
+        Then reservations with a shortage take servers from others. ``hint``: [Q] levels to try."""
         parts, nothing = self._parts(who), np.zeros_like(stocks)
         for prices in (stocks, nothing) if stocks.any() else (nothing,):
             for _ in range(self._params.repeats):
@@ -115,8 +115,8 @@ class LocalSearch:
         self._take(state)
 
     def _take(self, state: RasState) -> None:
-        """Let reservations that lack something take from others, those that lack most first. The kernel is called once
-        even if none does, so that it is compiled early."""
+        """Let reservations with a shortage take servers from others, the largest shortage first. The kernel is called
+        once even if there is none, so that it is compiled early."""
         params, lack = self._params, lacking(self._fleet, state)
         for q in np.argsort(-lack, kind="stable")[: max(1, np.count_nonzero(lack))].tolist():
             for _ in range(params.transfer_calls):
@@ -143,13 +143,13 @@ class RasStrategy(Strategy):
     sub_mips: bool
     """True if some reservations are solved exactly together, from round ``sub_mip_round`` on."""
     integer_bound: str
-    """The bound with whole servers is computed in ``every round``, or ``by time`` where the clock ends the search."""
+    """``every round``, or ``by time``: the bound with whole servers is computed when its past runtime justifies it."""
     racks: int
-    """Reservations whose racks are chosen again at the end, where no limit has been reached."""
+    """Number of reservations whose racks are chosen again at the end, if no limit was reached."""
 
 
 def choose_strategy(pairs: int, objective: Objective, stop: StoppingCriteria, params: RasParams) -> RasStrategy:
-    """Choose what ras does on an instance with so many pairs of stock and reservation."""
+    """Strategy of ras on an instance with ``pairs`` pairs of stock and reservation."""
     return RasStrategy(
         stages=objective.order if objective.lexicographic else (),
         linear_relaxation=pairs <= params.lp_pairs,
@@ -160,8 +160,8 @@ def choose_strategy(pairs: int, objective: Objective, stop: StoppingCriteria, pa
 
 
 class RasSearch:
-    """Search in which prices, plans and exact re-optimisations take turns; a plan must keep ``caps``, term → value of
-    those before."""
+    """Search in which prices, plans and exact re-optimisations take turns; a plan must keep ``caps``, the value of each
+    earlier term."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class RasSearch:
         self.params, self.sub_mip = params, SubMip(tools, params.sub_mip)
         self.weights, self.caps = weights, caps
         self.earlier = params.lexicographic_weight * sum(caps.values())
-        """Largest contribution of the terms before to the cost."""
+        """Largest contribution of earlier terms to the cost."""
         self.until_s: float | None = None
         self.relaxed = Relaxed(problem, weights, self._look)
         self.fleet = ras_arrays_of(self.relaxed)
@@ -186,7 +186,7 @@ class RasSearch:
         self.size = problem.stocks.size
         pairs, order = self.relaxed.pairs, self.relaxed.order
         self.best, self.cost, self.shown = pairs.today[order], np.inf, np.inf
-        """``shown``: the cost without the terms before."""
+        """``shown``: cost without earlier terms."""
         today = cost(self.fleet, self.state(self.best))
         self.fleet = self.fleet._replace(forbidden=max(self.fleet.forbidden, 2 * today))
         self.passes = LocalSearch(self.fleet, tools.rng, self._stopped, params.local_search)
@@ -203,7 +203,7 @@ class RasSearch:
         self.limit: Limit | None = None
 
     def run(self, until_s: float | None) -> None:
-        """Run ras' rounds of prices and plans until the time comes, or a limit or the gap is reached."""
+        """Run ras' rounds of prices and plans until ``until_s``, or until a limit or the gap is reached."""
         self.until_s = until_s
         share = None if self.watch.stop.time_limit_s is None else self.params.opening_share * self.watch.remaining_s
         self._settle()
@@ -237,8 +237,8 @@ class RasSearch:
         self.limit = self.watch.limit()
 
     def _go_on(self, prices: PriceSearch) -> None:
-        """First round of ras with prices of an earlier solve: a few steps, then the reservations that cost most beyond
-        their least choose again, and whole servers are counted until the asked gap is proven."""
+        """First round of ras with prices of an earlier solve: a few steps, then the reservations whose costs exceed
+        their lower bound most are reoptimised, and whole servers are counted until the requested gap is proven."""
         for _ in range(self.params.again_steps):
             prices.step(self.cost)
         self._bounded(prices.bound, Certificate.in_fractions(prices.best))
@@ -251,7 +251,7 @@ class RasSearch:
         self.watch.round += 1
 
     def found(self) -> SearchResult[Plan]:
-        """Ras' plan with its racks chosen again where there is time."""
+        """Result of ras: its plan, with racks chosen again if no limit was reached, and its bound."""
         plan = self._named(self.best)
         if self.limit is None and self.strategy.racks:
             worst = worst_in_racks(self.p, plan, self.strategy.racks)
@@ -260,7 +260,7 @@ class RasSearch:
         return SearchResult(plan, bound, self.limit, f"{self.watch.round} rounds", self.certificate)
 
     def _exact(self) -> None:
-        """Solve ras' linear relaxation where the gap is wide: go on from its prices, and round its plan."""
+        """Solve ras' linear relaxation if the gap is wide; continue from its prices, and round its plan."""
         assert self.prices is not None
         wide = self.watch.gap is None or self.watch.gap > self.params.lp_gap
         if not wide:
@@ -283,13 +283,13 @@ class RasSearch:
                     self._improve(state, level, best.once)
 
     def _program(self) -> Mip:
-        """Ras' whole program, built when it is first asked for."""
+        """The whole program of the instance, built at the first call."""
         if self.formulation is None:
             self.formulation = base(self.p)
         return self.formulation.mip
 
     def _price(self) -> None:
-        """Move ras' prices by some steps, and bound in between."""
+        """Take price steps, updating ras' bound periodically."""
         assert self.prices is not None
         for number in range(1, self.params.price_steps + 1):
             self.prices.step(self.cost)
@@ -302,8 +302,8 @@ class RasSearch:
             self._prove()
 
     def _prove(self, most: int | None = None) -> None:
-        """Bound of the best prices with whole servers, counted first for the reservations that cost most beyond their
-        least, until the asked gap is proven, or for so many."""
+        """Update the bound of the best prices with whole servers, counted first for the reservations whose costs exceed
+        their lower bound most, until the requested gap is proven, or for ``most`` reservations."""
         assert self.prices is not None
         began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
         solved, stop = self.relaxed.solved(prices), lambda raised: self._stopped() or self._enough(relaxed + raised)
@@ -315,12 +315,12 @@ class RasSearch:
         self.whole_s = self.whole_at - began
 
     def _enough(self, bound: float) -> bool:
-        """Whether ras' bound would prove the asked gap."""
+        """Whether a bound of ras would prove the requested gap."""
         gap = relative_gap(self.shown, self._alone(bound))
         return gap is not None and gap <= self.watch.stop.gap * (1 - 1e-6)
 
     def _alone(self, bound: float) -> float:
-        """Ras' bound without the terms before that a bound of the cost proves; every term is a penalty."""
+        """Bound of ras without earlier terms, from a bound of the cost; terms are penalties, so it is at least 0."""
         return max(0.0, bound - self.earlier)
 
     def _bounded(self, bound: float, certificate: Certificate) -> None:
@@ -330,7 +330,7 @@ class RasSearch:
             self.watch.report(bound=self._alone(bound))
 
     def _look(self) -> None:
-        """Look at the clock of ras. Raises SearchStopped."""
+        """Raise SearchStopped if the search of ras must stop."""
         if self._stopped():
             raise SearchStopped
 
@@ -340,15 +340,15 @@ class RasSearch:
         return late or self.watch.limit() in (Limit.INTERRUPT, Limit.TIME)
 
     def _plan(self) -> None:
-        """Round what the prices buy; let the best plan's reservations choose again too."""
+        """Round the fractional plan of the prices and reoptimise it; reoptimise the best plan too."""
         assert self.prices is not None
         hint, stocks = self.prices.level, self.prices.best.once
         self._improve(self.state(round_relaxation(self.fleet, self.size, self.prices.servers)), hint, stocks)
         self._improve(self.state(self.best), hint, stocks)
 
     def _settle(self) -> None:
-        """Fill up what the best plan lacks, and take away what it has too much, at the levels that it has; reservations
-        that are then infeasible choose again."""
+        """Fill shortages and release surplus of the best plan at its levels; reoptimise reservations that are then
+        infeasible."""
         state = self.state(self.best)
         self.passes.settle(state)
         self._offer(state)
@@ -356,13 +356,13 @@ class RasSearch:
         self._improve(state, nothing, np.zeros(len(self.size)), infeasible_reservations(self.fleet, state))
 
     def _improve(self, state: RasState, hint: FloatArray, stocks: FloatArray, who: Ints | None = None) -> None:
-        """Let reservations choose again: those of ``who``, or all."""
+        """Reoptimise the reservations ``who``, or all, and keep the plan if it is the best."""
         every = np.arange(len(self.p.reservations)) if who is None else who
         self.passes.improve(state, every, hint, stocks, self.params.pass_tolerance * abs(self.cost))
         self._offer(state)
 
     def _slice(self) -> None:
-        """Solve exactly, together, the reservations that cost most beyond what their prices say, and some others."""
+        """Solve exactly, together, some reservations drawn at random, and the pool if it backs one of them."""
         assert self.prices is not None
         if self.slices is None:
             self.slices = ReservationSubMip(self.p, self._program().minimise(self.weights))
@@ -395,13 +395,13 @@ class RasSearch:
         self.watch.report(objective=shown, plan=partial(self._named, self.best))
 
     def _named(self, servers: Ints) -> Plan:
-        """Ras' plan of named servers for counts."""
+        """Plan of individual servers for these counts [P]."""
         count = np.empty_like(servers)
         count[self.relaxed.order] = servers
         return expand(self.p, self.relaxed.pairs, count)
 
     def state(self, count: Ints) -> RasState:
-        """The search state of these counts [P]."""
+        """Search state of ras for these counts [P]."""
         return state_of(self.fleet, self.size, count)
 
     def _lp_limits(self, at_most_s: float | None) -> SolveParams:
@@ -416,8 +416,8 @@ class RasSearch:
 def ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None, params: RasParams) -> SearchResult[Plan]:
     """Minimise a server-assignment problem heuristically, with a proven lower bound.
 
-    Deterministic for equal seed and number of rounds. A lexicographic objective is searched term by term by weights
-    that keep the terms before.
+    Deterministic for equal seed and number of rounds. A lexicographic objective is searched term by term, with
+    weights that keep earlier terms.
     """
     objective = problem.objective
     if not objective.lexicographic:

@@ -7,7 +7,8 @@ from mast_opt.problems.task_reassignment.problem import TaskReassignment
 
 
 def conflicts(problem: TaskReassignment) -> tuple[Conflict, ...]:
-    """Resources short in total, processes too large, services too numerous or too local, lost dependencies."""
+    """Conflicts of resources short in total, processes that fit no machine, transient resources over capacity, services
+    with too many processes or too few locations, and dependencies on empty services."""
     return (
         *_resources(problem),
         *_processes(problem),
@@ -24,7 +25,7 @@ def _resources(problem: TaskReassignment) -> list[Conflict]:
         Conflict(
             "capacity",
             (name,),
-            f"all processes together need {asked[k]:,} of {name}, all machines together have {offered[k]:,}",
+            f"all processes together need {asked[k]:,} of {name}, but all machines together have {offered[k]:,}",
         )
         for k, name in enumerate(problem.resources.labels)
         if asked[k] > offered[k]
@@ -32,7 +33,8 @@ def _resources(problem: TaskReassignment) -> list[Conflict]:
 
 
 def _processes(problem: TaskReassignment) -> list[Conflict]:
-    """Looks only at processes that need more of some resource than half of the machines have."""
+    """Conflicts of processes that fit no machine. Only processes above the median capacity of some resource are
+    checked, so some may be missed."""
     middle = np.median(problem.machines.capacity, axis=0)
     large = np.flatnonzero((problem.processes.need > middle).any(axis=1))
     return [
@@ -47,7 +49,7 @@ def _processes(problem: TaskReassignment) -> list[Conflict]:
 
 
 def _transient(problem: TaskReassignment) -> list[Conflict]:
-    """Conflicts of transient resources: what a machine holds today is more than it has."""
+    """Conflicts of transient resources: a machine holds more today than its capacity."""
     machines, resources = problem.machines, problem.resources
     over = np.argwhere((problem.held > machines.capacity) & resources.transient)
     return [

@@ -35,11 +35,11 @@ THREADS, PROCESSES, RAY = "threads", "processes", "ray"
 EXECUTORS = (THREADS, PROCESSES, RAY)
 
 POLL_S = 0.05
-"""Seconds between two looks at whether a running call should stop."""
+"""Seconds between two checks of whether a running call should stop."""
 PATIENCE_S = 10.0
-"""Seconds in which a process has to end its call once it should stop; then it ends itself."""
+"""Seconds that a process has to end its call after it is asked to stop; then the process exits."""
 RAY_PATIENCE_S = 10.0
-"""Seconds in which a task of Ray has to end its call once it should stop."""
+"""Seconds that a Ray task has to end its call after it is asked to stop."""
 
 _ADDRESS = re.compile(r"auto|(ray://)?[^\s/:]+:[0-9]{1,5}")
 
@@ -52,10 +52,10 @@ class WorkerLost(Exception):
 
 
 class Call(Protocol[GivenInT, FoundOutT]):
-    """A function of a module (its name is what is sent)."""
+    """A function at the top level of a module; only its name is sent."""
 
     def __call__(self, given: GivenInT, cancel: threading.Event, /) -> FoundOutT:
-        """Return the result; soon, once ``cancel`` is set."""
+        """Return the result of a call; return soon after ``cancel`` is set."""
 
 
 class Shared(Protocol[SharedT]):
@@ -75,7 +75,7 @@ class Executor(Protocol):
         """Share a value for calls until the executor is closed.
 
         Args:
-            value: what can be pickled.
+            value: a picklable object.
         """
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
@@ -83,7 +83,7 @@ class Executor(Protocol):
 
         Args:
             call: a function of a module.
-            given: what can be pickled, as the answer can.
+            given: a picklable argument; the result must be picklable too.
             stopped: should the call end? Asked again and again.
 
         Raises:
@@ -93,11 +93,11 @@ class Executor(Protocol):
 
 @contextmanager
 def executor(name: str, size: int, cancel: threading.Event, address: str = "auto") -> Iterator[Executor]:
-    """The executor of that name; calls that it still has at the end of the block have to stop.
+    """Executor of that name; calls that still run at the end of the block are stopped.
 
     Args:
         name: one of ``EXECUTORS``.
-        size: calls at a time; with Ray, what the cluster has processors for.
+        size: number of calls at a time; with Ray, as far as the cluster has processors.
         cancel: what calls in threads are given.
         address: of the Ray cluster.
 
@@ -115,13 +115,13 @@ def executor(name: str, size: int, cancel: threading.Event, address: str = "auto
 
 
 def check_address(ray: str) -> None:
-    """Raises UsageError for what is no address of a Ray cluster."""
+    """Raise UsageError if the text is not an address of a Ray cluster."""
     if not _ADDRESS.fullmatch(ray):
         raise UsageError(f"ray is {ray!r}; expected auto, HOST:PORT or ray://HOST:PORT")
 
 
 def connected_ray(address: str) -> Any:  # noqa: ANN401 - a module without types
-    """The module ``ray``, connected to a cluster: the one it is connected to already, or else that at the address.
+    """The module ``ray``, connected to a cluster: its present cluster, or else the one at the address.
 
     Args:
         address: as Ray knows it: ``auto`` for the cluster that this machine belongs to, ``HOST:PORT``, ``ray://…``.
@@ -152,7 +152,7 @@ class _Here(Generic[SharedT]):
 
 @dataclass(frozen=True)
 class _InFile(Generic[SharedT]):
-    """A pickled value; a process keeps the last one that it has read."""
+    """A value pickled in a file; each process keeps the last value that it has read."""
 
     path: Path
 

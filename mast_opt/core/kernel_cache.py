@@ -29,7 +29,7 @@ def cached_njit(signatures: Sequence[Any] = (), keep: bool = True, **options: An
     """Decorator like ``numba.njit(signatures, cache=True, **options)`` that never fails for lack of a folder.
 
     Args:
-        signatures: what to compile for at once; without any, each signature is compiled when it is first called.
+        signatures: signatures to compile at once; without any, each is compiled at its first call.
         keep: False for what has no machine code of its own, since it becomes part of functions that are kept.
 
     With numba's setting ``NUMBA_DISABLE_JIT`` the function stays as it is, so that coverage and debuggers see it.
@@ -53,7 +53,7 @@ def cached_njit(signatures: Sequence[Any] = (), keep: bool = True, **options: An
 
 
 def _keep_on_disk(dispatcher: Any) -> None:
-    """Keep a kernel on disk: where numba does, else in a private folder; warns where neither is possible."""
+    """Cache a kernel on disk in numba's folder, else in a private folder; warn if neither is possible."""
     try:
         dispatcher.enable_caching()
         return

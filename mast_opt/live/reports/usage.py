@@ -14,9 +14,9 @@ from mast_opt.planner.io.atomic import check_free, new_file
 from mast_opt.problems.job_placement.units import WHOLE
 
 DAYS = 30
-"""Days of a month of a trace, whose time begins at 0."""
+"""Days per month of a trace, whose time begins at 0."""
 CLOCK_MS = 10 * 365 * DAY_MS
-"""Times from here on are those of a clock, which counts from 1970."""
+"""Smallest time that is read as milliseconds since 1970; smaller ones are times of a trace."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Usage:
     """Year and month in UTC; the days of a trace, counted from 0, where its log has no dates."""
     tenant: str
     asked: float
-    """GPUs of jobs that have come and not ended, whether they wait or hold them."""
+    """GPU-hours requested by jobs from their submission to their end, waiting or running."""
     held: float
     idle: float
-    """The part of ``held`` in which the job did not run: it started, or was asked to stop."""
+    """Part of ``held`` in which the job did not run: it was starting, or had been asked to stop."""
     lost: float
-    """Work that has to be done again."""
+    """GPU-hours of work that must be done again."""
     cost: float | None
-    """Price of what was held; None where a GPU type of it has no price."""
+    """Price of ``held``; None if one of its GPU types has no price."""
 
 
 HEADS = tuple(
@@ -44,7 +44,7 @@ HEADS = tuple(
 
 
 def months(first_ms: int, last_ms: int) -> tuple[list[int], list[str]]:
-    """Bounds of the months of usage of a log, one more than there are months, and their names."""
+    """Bounds [months + 1] in ms of the months of usage in a log, and their names [months]."""
     if first_ms < CLOCK_MS:
         numbers = range(first_ms // (DAYS * DAY_MS), max(last_ms - 1, first_ms) // (DAYS * DAY_MS) + 1)
         bounds = [number * DAYS * DAY_MS for number in (*numbers, numbers[-1] + 1)]
@@ -71,7 +71,7 @@ class UsageSums:
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, dict[str, float]]] = {}
-        """Month → tenant → what it is (as in ``History.usage``) → GPU-hours."""
+        """Month → tenant → sort of usage (as in ``History.usage``) → GPU-hours."""
 
     def add(self, usage: Mapping[tuple[str, str], Steps], first_ms: int, last_ms: int) -> None:
         """Add ``History.usage`` of the part of a log between two times."""
@@ -85,7 +85,7 @@ class UsageSums:
                 of[what] = of.get(what, 0.0) + amount / (HOUR_MS * WHOLE)
 
     def table(self, prices: Mapping[str, float] | None = None) -> tuple[Usage, ...]:
-        """Rows by month, and by tenant in each.
+        """Rows of usage by month, and by tenant in each.
 
         Args:
             prices: GPU type → price of a GPU-hour.
@@ -96,7 +96,7 @@ class UsageSums:
 
 
 def _row(month: str, tenant: str, of: Mapping[str, float], prices: Mapping[str, float] | None) -> Usage:
-    """Usage of a tenant in a month from what was added up."""
+    """Usage of a tenant in a month from its sums."""
     held = {what.removeprefix("held "): hours for what, hours in of.items() if what.startswith("held ") and hours}
     known = prices is not None and prices.keys() >= held.keys()
     cost = sum(hours * prices[kind] for kind, hours in held.items()) if prices is not None and known else None

@@ -1,4 +1,4 @@
-"""The store on a PostgreSQL server, where one machine is not enough (extra ``postgresql``)."""
+"""Store on a PostgreSQL server, for services on several machines (extra ``postgresql``)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     Connection: TypeAlias = psycopg.Connection[Any]
 
 PATIENCE_S = 10
-"""Seconds that a transaction waits for that of another process, and after which the server ends one that does
-nothing."""
+"""Seconds that a transaction waits for one of another process, and after which the server ends an idle transaction."""
 LEADER, WRITER = 1, 2
-"""Second keys of advisory locks; the first one is that of the schema."""
+"""Second keys of advisory locks; the first key is the hash of the schema's name."""
 _SETTINGS = (
     "SET synchronous_commit = on",
     f"SET lock_timeout = '{PATIENCE_S}s'",
@@ -29,7 +28,7 @@ _SETTINGS = (
 
 
 def open_postgresql(url: str) -> SqlStore:
-    """The store in the current schema of a database, whose tables are made if there are none.
+    """Store in the current schema of a database; creates the tables if there are none.
 
     Args:
         url: as libpq takes it, such as ``postgresql://user@host/name``.
@@ -55,7 +54,7 @@ class PostgresqlDatabase:
         self._connection()
 
     def _connection(self) -> Connection:
-        """Open connection to the PostgreSQL server; a lost one is made again."""
+        """Open connection to the PostgreSQL server; reconnects if it was lost."""
         if self._open is None or self._open.closed:
             self._locked = False
             with self._explained("there is no connection"):
@@ -125,7 +124,7 @@ class PostgresqlDatabase:
 
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:
-        """Errors of PostgreSQL as those of a store."""
+        """Raise errors of PostgreSQL as StoreError, whose message begins with ``what``."""
         try:
             yield
         except self._psycopg.Error as error:

@@ -8,7 +8,7 @@ from mast_opt.problems.job_placement.problem import JobPlacement
 
 
 class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
-    """A job placement instance, one cluster, server and job after another.
+    """Builder of a job placement instance, one cluster, server and job after another.
 
     Example::
 
@@ -45,11 +45,11 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
         super().__init__(JobPlacement.kind, name, rules, objective, provenance)
 
     def add_region(self, region: str) -> Self:
-        """Add a region. ``add_cluster`` adds one that is new."""
+        """Add a region; ``add_cluster`` does so for a new region."""
         return self._add([("regions", {"region": region})])
 
     def add_cluster(self, cluster: str, *, region: str) -> Self:
-        """Add a cluster, and its region where that is new."""
+        """Add a cluster, and its region if that is new."""
         rows: list[Row] = [] if region in self._listed["region"] else [("regions", {"region": region})]
         return self._add([*rows, ("clusters", {"cluster": cluster, "region": region})])
 
@@ -68,7 +68,7 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
 
         Args:
             gpus: a whole number.
-            memory_gb: GiB.
+            memory_gb: memory in GiB.
             gpu_type: may be left out for a server without GPUs.
             rack: within the cluster.
         """
@@ -105,7 +105,7 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
 
         Args:
             tier: importance; 0 is the highest.
-            tasks: left out for a job of several parts (``add_job_part``), as the next four are.
+            tasks: omit it and the next four for a job of several parts (``add_job_part``).
             gpus, cpu_cores, memory_gb: of one task; GPUs are a whole number, or less than one.
             gpu_types: types that it accepts, perhaps each with the GPUs of one task there; any unless given.
             datasets: dataset → TB read a day; a job that reads nothing runs in any region.
@@ -168,11 +168,11 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
         gpu_index: int | None = None,
         part: str | None = None,
     ) -> Self:
-        """Add what a running job holds on a server.
+        """Add the resources that a running job holds on a server.
 
         Args:
             gpus, cpu_cores, memory_gb: of one task.
-            tasks: that run there.
+            tasks: number of tasks that run there.
             gpu_index: first GPU that they hold, counted from 0.
             part: of a job of several parts.
         """
@@ -183,12 +183,12 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
         """Let a running job be moved to other servers of its region.
 
         Args:
-            restart_gpu_hours: what a move costs: work since the checkpoint, and the restart.
+            restart_gpu_hours: cost of a move: work since the checkpoint, and the restart.
         """
         return self._add([("movable", {"job": job, "restart_gpu_hours": restart_gpu_hours})])
 
     def add_move_limit(self, limit: str, most: Number) -> Self:
-        """Limit all moves together: ``moves`` by number, ``restart_gpu_hours`` by what they cost."""
+        """Limit all moves together: ``moves`` limits their number, ``restart_gpu_hours`` their cost."""
         return self._add([("move_limits", {"limit": limit, "most": most})])
 
     def add_quota(
@@ -201,8 +201,8 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
         borrowing_limit: Number | None = None,
         lending_limit: Number | None = None,
     ) -> Self:
-        """Add the GPUs that a tenant, or a group of tenants, may hold before its work counts less than all work within
-        quotas; of all types unless one is given.
+        """Add the number of GPUs, of one type or of all, that a tenant or a group of tenants may hold. Work beyond it
+        counts less than all work within quotas.
 
         Args:
             parent: the group above it, which has a quota too.

@@ -1,6 +1,6 @@
-"""Last pass of a solve: among plans that are as good, the one with the fewest rows that differ from another plan.
+"""Last pass of a solve: among equally good plans, find the one with the fewest rows that differ from another plan.
 
-Plans of equal objective are many. Of these a planner wants the one next to what there is, and the same one next week.
+Many plans have the same objective. A planner wants the one closest to the present state, and the same one next week.
 The pass minimises the number of differing rows over the program of the solve, the objective being limited to what was
 found. Where the program is large, only rows in which the two plans differ are free.
 """
@@ -27,20 +27,20 @@ from mast_opt.problems.search.lexicographic import with_slack
 
 ROWS, WORTH = "differing rows", "objective"
 SLACK = 1e-3
-"""Most that the pass may add to the objective where nothing is proven, relative to it."""
+"""Largest relative increase of the objective by the pass if nothing is proven."""
 OPEN_SHARE = 0.1
-"""Share of a gap that is not proven by which a plan to stay near may be worse: two searches differ by as much."""
+"""Share of an open gap by which a plan to stay near may be worse, since two searches differ by as much."""
 FREE_COLUMNS = 20_000
-"""Programs with more are searched only between the two plans."""
+"""Largest number of columns of a program that is searched beyond the two plans."""
 LARGEST = 500_000
-"""Programs with more columns are not built for this."""
+"""Largest number of columns of a program that is built for the pass."""
 COLUMNS_A_SECOND = 50_000
-"""Columns of a program that are built, and searched between two plans, in a second of an idle core."""
+"""Columns of a program that one idle core builds, and searches between two plans, per second."""
 NODES = 2_000
-"""Most nodes of the branch and bound, so that the pass is short and its answer does not depend on the clock."""
+"""Most nodes of branch and bound, so that the pass is short and its result does not depend on the clock."""
 LONGEST_S = 20.0
 KEPT = 0.05
-"""Share of a time limit that is kept for the pass."""
+"""Share of a time limit that is reserved for the pass."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class LastPass:
     """The plan that it compares with: ``today`` or ``near``."""
     rows_before: int
     rows: int
-    """Rows of decisions that are in one of the two plans only."""
+    """Number of rows of decisions that are in only one of the two plans."""
     price: float
-    """Growth of the objective."""
+    """Increase of the objective."""
 
     def __str__(self) -> str:
         of = "today" if self.reference == "today" else "the plan to stay near"
@@ -74,24 +74,25 @@ class Settling:
 
     @cached_property
     def applies(self) -> bool:
-        """Whether the kind's plans are settled, and the program is not too large for that."""
+        """Whether the kind's plans get a last pass and the program is small enough for it."""
         parts = self.kind.formulation.fixed_parts
         return parts is not None and parts.settles and self.columns <= LARGEST
 
     @cached_property
     def columns(self) -> int:
-        """Number of columns of the program; more than any pass takes where it is not known."""
+        """Number of columns of the program; above every limit of the pass if it is not known."""
         size = self.kind.formulation.size
         return LARGEST + 1 if size is None else size(self.problem).columns
 
     def has_time(self, left_s: float | None) -> bool:
-        """Whether the program can be built in the time left. A plan to stay near is asked for, and worth a delay."""
+        """Whether the program can be built in the time left. For a plan to stay near, which the user asks for, it is
+        built in any case."""
         return left_s is None or self.name == "near" or self.columns <= COLUMNS_A_SECOND * left_s
 
     def settled(
         self, plan: PlanT, verdict: Verdict, most: float, backend: Backend, params: SolveParams
     ) -> tuple[PlanT, Verdict, LastPass]:
-        """The plan with the fewest differing rows whose objective is at most ``most``, as far as was found."""
+        """Best plan found: the one with the fewest differing rows whose objective is at most ``most``."""
         formulation = self.kind.formulate(self.problem, "base")
         x, there = formulation.encode(plan), formulation.encode(self.reference)
         decided = self._decided(formulation.mip)
@@ -127,7 +128,7 @@ class Settling:
         there: FloatArray,
         decided: IntArray,
     ) -> Mip:
-        """The program that minimises the differing rows."""
+        """Program of the last pass, which minimises the number of differing rows."""
         mip = formulation.mip
         one = there[decided] > 1e-9
         rows = Term(decided, np.where(one, -1.0, 1.0), float(np.count_nonzero(one)))
@@ -145,7 +146,7 @@ class Settling:
         return mip.minimise({ROWS: 1.0})
 
     def _as_good(self, judged: Verdict, verdict: Verdict, most: float) -> bool:
-        """Whether a plan of the last pass is as good as before, by its objective or term by term."""
+        """Whether a plan of the last pass is as good as the plan before, by its objective or term by term."""
         order = self.problem.objective.order
         if order:
             return all(judged.terms[term] <= with_slack(verdict.terms[term]) for term in order)

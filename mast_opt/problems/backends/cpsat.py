@@ -29,13 +29,14 @@ GOVERNED = {
     "num_search_workers": "threads",
 }
 GAP_FOR_SEARCH = 0.9
-"""Share of the asked gap that the search may leave; the rest is room for what the relaxation loses."""
+"""Share of the requested gap that the search may leave; the rest is reserved for the loss of the relaxation."""
 COARSE, FINE = 7, 10
-"""Digits of the grid for continuous columns; the linear relaxation grows weak on finer ones, so those come second."""
+"""Digits of the grid for continuous columns. The fine grid comes second, since it weakens the linear relaxation."""
 PORTFOLIO, PORTFOLIO_ENTRIES = 8, 3_000_000
-"""Fewer workers lack those that push the bound, so even two cores run so many; not on models that would fill memory."""
+"""Number of workers, even on two cores, since with fewer CP-SAT omits those that improve the bound; and the entries of
+a model up to which all of them run, since larger models would fill memory."""
 SMALL = 2000
-"""Up to so many rows the linear relaxation holds all of them; adding them one by one loses precision on one thread."""
+"""Number of rows up to which the linear relaxation holds all rows. Adding rows lazily loses precision on one thread."""
 
 
 class CpSat(Supervised):
@@ -87,7 +88,7 @@ class CpSat(Supervised):
 
 
 class _Run(Run):
-    """One solve: the model, the parameters, the callbacks, the answer."""
+    """One solve of CP-SAT: its model, parameters, callbacks and outcome."""
 
     def __init__(
         self, cp_model: Any, mip: Mip, integers: IntegerRelaxation, params: SolveParams, progress: Progress
@@ -206,7 +207,7 @@ def _model(cp_model: Any, integers: IntegerRelaxation) -> Any:
 
 
 def _completed(mip: Mip, x: FloatArray, free: BoolArray, time_limit_s: float) -> FloatArray | None:
-    """x with its free columns at their best, given the others; None if no value of theirs is feasible.
+    """``x`` with its free columns optimised while the others are fixed; None if that program has no solution.
 
     A search cut short leaves continuous columns higher than they need to be, and a grid leaves them next to the point.
     """

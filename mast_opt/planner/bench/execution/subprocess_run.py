@@ -1,4 +1,4 @@
-"""A run as its parent sees it: a process of its own, on processors of its own, killed when it is far too late."""
+"""Run of a benchmark in a process of its own, on processors of its own, which is killed when it is far too late."""
 
 import contextlib
 import json
@@ -18,14 +18,14 @@ from mast_opt.planner.bench.results.store import Ended
 from mast_opt.planner.bench.suites.suite import Trial
 
 PATIENCE_S = 120.0
-"""Seconds for starting, reading and whatever a solver does after its time limit, before the process is killed."""
+"""Seconds for start, reading and work of a solver after its time limit, before the process is killed."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 
 
 def run_child(
     trial: Trial, plan_folder: Path | None = None, *, pinned: bool = True, patience_s: float = PATIENCE_S
 ) -> dict[str, Any]:
-    """Make the run in a process of its own and return what is known of it.
+    """Make the run in a process of its own and return its record.
 
     The process gets as many processors as the trial has threads and may use no other. A crash and a process that is
     killed after twice the time limit and ``patience_s`` are results too. Temporary files of the run are in its own
@@ -69,7 +69,7 @@ def run_child(
 
 
 def _record_in(file: Path) -> dict[str, Any] | None:
-    """The record that the run wrote; None where it ended before it had written all of it."""
+    """Record that a run wrote; None if the run ended before it was complete."""
     try:
         written: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -100,7 +100,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _pin(threads: int) -> Callable[[], None] | None:
-    """Function that pins a run's process to so many processors; None where the system cannot."""
+    """Function that pins a run's process to ``threads`` processors; None if the system cannot do so."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     processors = sorted(os.sched_getaffinity(0))[:threads]

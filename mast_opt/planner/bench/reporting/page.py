@@ -227,7 +227,7 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
 
 
 def _lost(ours: Sequence[Result], other: Result) -> str:
-    """How far the best run of ours is behind another solver's plan; empty if it is not."""
+    """Description of how far our best run is behind another solver's plan; empty if it is not."""
     found = [result for result in ours if figures.feasible(result)]
     if not found:
         names = " or ".join(figures.names_of(ours))

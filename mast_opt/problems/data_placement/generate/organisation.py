@@ -24,11 +24,11 @@ GPU_SHARE = 0.6
 EITHER_TYPE = 0.25
 """Share of the recurring GPU workloads that accept a second type."""
 LOW_TIER = 3
-"""The tier of first-time work that is not of tier 0."""
+"""Tier of first-time work below tier 0."""
 URGENT_LOAD = 0.95
-"""Tier-0 demand over supply, all regions together."""
+"""Ratio of tier-0 demand to supply over all regions."""
 OFFERED_LOAD = 1.3
-"""Demand of all tiers over supply, unless recurring work alone has more."""
+"""Ratio of the demand of all tiers to supply, unless recurring work alone exceeds it."""
 SUPPLY_ALPHA = 3.0
 MCORES_PER_GPU = 8_000
 CPU_FILL = 0.8
@@ -39,17 +39,17 @@ class Work:
     """Recurring workloads, then the forecasts of tier 0 by namespace, then those of the low tier."""
 
     namespace: Ints
-    """Namespace of each workload, [W]."""
+    """[W] namespace of each workload."""
     gpus: Ints
-    """[W] 0 for CPU-only work."""
+    """[W] GPUs of each workload; 0 for CPU-only work."""
     tier: Ints
-    """[W] as a number."""
+    """[W] tier of each workload."""
     today: Ints
     """[W, K] thousandths of the workload on each GPU type today."""
     accepts: Bools
-    """[W, K + 1]"""
+    """[W, K + 1] whether the workload accepts each GPU type; the last column is for work without GPUs."""
     recurring: int
-    """Number of workloads that come before the forecasts."""
+    """Number of recurring workloads; forecasts follow them."""
 
 
 def organisation(

@@ -1,4 +1,4 @@
-"""Instance families of data placement that vary one thing of ``standard``: what makes heuristics strong or weak."""
+"""Instance families of data placement that change one property of ``standard`` that helps or hinders heuristics."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -13,16 +13,16 @@ from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints,
 HOT_READERS = 0.6
 """Share of the workloads that read the hot dataset."""
 HOT_SIZE = 0.05
-"""Its size, as a share of all other bytes."""
+"""Size of the hot dataset, as a share of all other bytes."""
 FULL = 0.85
-"""How full CPU and storage are in the weakly coupled family."""
+"""Used share of CPU and storage in the weakly coupled family."""
 PAIRED = 0.2
-"""Share of the datasets that are read in pairs there."""
+"""Share of the datasets that are read in pairs in the weakly coupled family."""
 STEPS = ("overload", "peak", "remote", "copy", "storage")
 """Order of the terms in the lexicographic family."""
 LINK_DAYS = Fraction(1, 4)
 LINK_PRICES = (20, 150)
-"""USD a TB."""
+"""Lowest and highest price of a link, in USD per TB."""
 
 
 def many_small_regions(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:
@@ -65,9 +65,9 @@ def lexicographic(rng: np.random.Generator, *, datasets: int, workloads: int, re
 
 
 def links(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:
-    """``standard`` with a priced network that binds: copies have a quarter of a day, and links carry what one simple
-    plan needs (every workload at the home of what it reads most of, where CPU allows, the rest read remotely) and
-    little more. Prices are 20 to 150 USD a TB; reading everything remotely would cost about one point."""
+    """``standard`` with a priced network that binds: copies have a quarter of a day, and the capacity of links is
+    little above the need of one simple plan (each workload runs at the home of most of its data, if CPU allows, and
+    reads the rest remotely). Prices are 20 to 150 USD a TB; reading everything remotely would cost about one point."""
     problem = bake(rng, Recipe("links"), datasets, workloads, regions)
     region, cpu_mcores = near_data(rng, problem)
     return with_links(rng, replace(problem, regions=replace(problem.regions, cpu_mcores=cpu_mcores)), region)
@@ -94,8 +94,8 @@ def with_links(rng: np.random.Generator, problem: DataPlacement, region: Ints) -
 
 
 def near_data(rng: np.random.Generator, problem: DataPlacement) -> tuple[Ints, Ints]:
-    """A region for every workload: where most of its data is today if CPU allows, else any that has room; and the
-    CPU capacities, enlarged where a workload fitted nowhere."""
+    """Region of every workload [W]: where most of its data is today if CPU allows, else any that has room; and the CPU
+    capacities [R] in millicores, enlarged where a workload fitted nowhere."""
     local = rng.random(problem.allowed.shape)
     reads, at = np.nonzero(problem.datasets.stored[problem.reads.dataset])
     np.add.at(local, (problem.reads.workload[reads], at), problem.reads.mb_per_day[reads])
@@ -113,8 +113,8 @@ def near_data(rng: np.random.Generator, problem: DataPlacement) -> tuple[Ints, I
 
 def weakly_coupled(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:
     """One home region per dataset, and each workload reads one dataset; a fifth of the datasets come in pairs that are
-    read together. CPU and storage are 85% full, remote reads forbidden, GPU balance soft. Exact solvers stay in the
-    race longest here. Capacities are those of a plan that exists, so every instance is feasible."""
+    read together. CPU and storage are 85% full, remote reads forbidden, GPU balance soft. Exact solvers remain
+    competitive longest here. Capacities are derived from an existing plan, so every instance is feasible."""
     read = np.arange(workloads) % datasets
     paired = round(PAIRED * datasets) // 2 * 2
     partner = np.flatnonzero(read < paired)

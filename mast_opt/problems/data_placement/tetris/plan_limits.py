@@ -1,4 +1,4 @@
-"""Hard limits on a whole plan: searches at rising prices of what is limited, and the verifier's word on each plan."""
+"""Hard limits on a whole plan: searches with rising prices of limited amounts; the verifier checks each plan."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ PRICED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class PlanLimitParams(Params):
-    """Searches for a plan within hard limits of the whole plan."""
+    """Parameters of the searches for a plan within hard limits on the whole plan."""
 
     searches: int = parameter(
         6,
@@ -43,7 +43,7 @@ class PlanLimitParams(Params):
         low=2,
     )
     first: ClassVar[float] = 0.05
-    """First price of a limit that is exceeded: this share of the objective for what the plan has of its term."""
+    """First price of an exceeded limit: at it, the plan's amount of the term costs this share of the objective."""
     factor: ClassVar[float] = 8.0
     """Factor on a price that was too low. Set by hand: three searches span a factor of 500."""
 
@@ -75,7 +75,7 @@ Search = Callable[[DataPlacement, SearchContext, Plan | None, dict[str, float]],
 def search_within_limits(
     problem: DataPlacement, tools: SearchContext, start: Plan | None, params: PlanLimitParams, search: Search
 ) -> SearchResult[Plan]:
-    """The best plan within ``problem.limits`` among those of searches at several prices; none where there was none.
+    """Find the best plan within ``problem.limits`` by searches at several prices; the result may have no plan.
 
     The first search has the weights of the instance. Its bound holds for the limited problem too, since limits only
     take plans away. Where a plan exceeds a limit, the terms of ``PRICED`` get prices, which rise by ``factor`` until
@@ -129,7 +129,7 @@ def search_within_limits(
 
 
 class _Best:
-    """The best plan seen that breaks no rule and no limit."""
+    """Best plan so far that breaks no rule and no limit."""
 
     def __init__(self, problem: DataPlacement) -> None:
         self._problem = problem
@@ -146,7 +146,7 @@ class _Best:
 
 
 def _part(watch: SearchMonitor, parts: int) -> SearchMonitor:
-    """The clock of one of tetris' searches, of so many that are left; what it reports is its own."""
+    """Monitor of one of the ``parts`` remaining searches of tetris; its reports are not passed on."""
     stop = watch.stop
     seconds = None if stop.time_limit_s is None else watch.remaining_s / parts
     return SearchMonitor(replace(stop, time_limit_s=seconds))

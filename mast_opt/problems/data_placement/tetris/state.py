@@ -1,4 +1,4 @@
-"""Incremental search state of tetris: who runs where, what is placed, and every sum that prices a change."""
+"""Incremental search state of tetris: runs, replicas, and all sums that price a change."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ class TetrisState(NamedTuple):
     """Arrays that the kernels change in place."""
 
     option: Ints
-    """[W] the option that each workload runs on."""
+    """[W] option of each workload."""
     region: Ints
-    """[W] R where it is left out."""
+    """[W] region of each workload; R if it is not served."""
     place: Bools
-    """[I, R]"""
+    """[I, R] whether the region holds a replica."""
     volume: Ints
-    """[I, R] what work in the region reads of the dataset."""
+    """[I, R] volume that workloads in the region read of the dataset."""
     demand: Ints
-    """[R, K, P] cumulative over tiers."""
+    """[R, K, P] demand for GPUs, cumulative over tiers."""
     peak: FloatArray
-    """[K, P] at least the level."""
+    """[K, P] largest demand over supply, at least the level at which it costs."""
     cpu: Ints
-    """[R] in use."""
+    """[R] CPU in use."""
     quota: Ints
     storage: Ints
     ingress: Ints
     copies: Ints
-    """Number of replicas of each dataset, [I]."""
+    """[I] number of replicas of each dataset."""
     random: NDArray[np.uint64]
-    """[1] uint64, state of the generator."""
+    """[1] state of the random generator."""
 
     def copy(self) -> TetrisState:
-        """A state of its own with the same values."""
+        """Copy of tetris' state with arrays of its own."""
         arrays: Any = (array.copy() for array in self)
         return TetrisState(*arrays)
 
 
 def state_of(a: TetrisArrays, option: Ints, region: Ints, place: Bools, seed: int) -> TetrisState:
-    """The state of a plan, every sum recomputed."""
+    """State of a plan of tetris, with every sum recomputed."""
     datasets, regions = place.shape
     kinds, tiers = a.supply.shape[1], len(a.peak_price)
     runs = np.flatnonzero(region < regions)
@@ -86,7 +86,7 @@ def peaks_of(a: TetrisArrays, demand: Ints) -> FloatArray:
 
 
 def _total(index: Ints, amount: Ints, size: int) -> Ints:
-    """Amounts of tetris' state added up by index."""
+    """[size] sums of ``amount`` by ``index`` for tetris' state."""
     total = np.zeros(size, np.int64)
     np.add.at(total, index, amount)
     return total
@@ -98,7 +98,7 @@ def _columns(size: Ints, place: Bools) -> Ints:
 
 
 def cost(a: TetrisArrays, s: TetrisState) -> float:
-    """The priced objective of the state, recomputed."""
+    """Objective of tetris at the prices of the search, recomputed from the state."""
     regions = s.place.shape[1]
     over = np.maximum(s.demand - a.supply[:, :, None], 0) * (a.supply > 0)[:, :, None]
     idle = np.maximum(a.supply - s.demand[:, :, -1], 0)
@@ -135,7 +135,7 @@ def replica_price(a: TetrisArrays, i: int, r: int) -> float:
 
 
 def forbidden(a: TetrisArrays, s: TetrisState) -> float:
-    """The part of the cost that stands for forbidden reads: a start may have some, a plan has none."""
+    """Part of the cost for forbidden reads. A start may have some, a plan has none."""
     return 0.0 if a.remote_reads else float(s.volume[~s.place].sum()) * a.remote_price
 
 
@@ -153,7 +153,7 @@ def excess(a: TetrisArrays, s: TetrisState, refuse: bool) -> float:
 
 @kernel
 def set_replica(a: TetrisArrays, s: TetrisState, i: int, r: int, present: bool) -> None:
-    """Add the replica of dataset i in region r, or drop it."""
+    """Add the replica of dataset i in region r if ``present``, or drop it."""
     sign = 1 if present else -1
     s.place[i, r] = present
     s.copies[i] += sign

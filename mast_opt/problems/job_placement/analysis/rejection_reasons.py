@@ -11,7 +11,7 @@ from mast_opt.problems.job_placement.units import RACK, REGION, SERVER, Ints
 
 
 class Obstacle(enum.Enum):
-    """The constraints in the order in which they are looked at."""
+    """Constraints that rule out a cluster, in the order in which they are checked."""
 
     RESIDENCY = "its region is outside the residency of a dataset that the job reads"
     LOST = "no region holds a dataset that the job reads"
@@ -31,7 +31,7 @@ class Reason:
     cluster: int
     obstacle: Obstacle
     part: str = ""
-    """The other part, for ``TOGETHER``."""
+    """Name of the other part of the job, for ``TOGETHER``."""
 
     @property
     def words(self) -> str:
@@ -42,7 +42,7 @@ class Reason:
 def obstacle_when_empty(
     supply: Ints, kind: Ints, rack: Ints, need: tuple[Ints, int, int], tasks: int, within: int
 ) -> Obstacle | None:
-    """The first of GPU_TYPE, TASK, SIZE and LEVEL that keeps a pending job out of a cluster with nothing on it.
+    """The first of GPU_TYPE, TASK, SIZE and LEVEL that keeps a pending job out of an empty cluster.
 
     Args:
         supply, kind, rack: [S, 3], [S], [S] the cluster's servers.
@@ -65,7 +65,7 @@ def obstacle_when_empty(
 
 
 def _largest(key: Ints, amount: Ints) -> int:
-    """The largest sum of servers' amounts with the same key."""
+    """Largest sum of ``amount`` [S] over servers with the same ``key`` [S]."""
     keys, at = np.unique(key, return_inverse=True)
     total = np.zeros(len(keys), np.int64)
     np.add.at(total, at.reshape(-1), amount)
@@ -73,9 +73,9 @@ def _largest(key: Ints, amount: Ints) -> int:
 
 
 def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
-    """Reasons that rule out each cluster for the job; ``IN_USE`` where only other jobs do.
+    """Reason for each cluster why it is ruled out for the job; ``IN_USE`` if only other jobs rule it out.
 
-    Of a part of a job of several parts too: ``TOGETHER`` where another part rules the cluster out, or its region.
+    For a part of a job of several parts, ``TOGETHER`` means that another part rules out the cluster or its region.
     """
     p, own = problem, _alone(problem, job)
     others = np.flatnonzero(p.first_part == p.first_part[job])
@@ -93,7 +93,7 @@ def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
 
 
 def _alone(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
-    """Reasons that rule a pending job out, cluster by cluster, whatever other jobs do."""
+    """Reasons that rule out clusters for a pending job, even without other jobs."""
     p = problem
     need = (np.where(p.accepts[job], p.need_mgpu[job], -1), int(p.jobs.cpu_mcores[job]), int(p.jobs.memory_mib[job]))
     found = []
@@ -115,7 +115,7 @@ def _alone(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
 
 
 def reason_in_words(problem: JobPlacement, job: int) -> str:
-    """One sentence that says why the job is nowhere: the obstacle of the clusters that come closest."""
+    """Sentence that says why the job is not placed: the obstacle of the clusters that come closest."""
     order = list(Obstacle)
     found = reasons(problem, job)
     nearest = max(found, key=lambda reason: order.index(reason.obstacle))

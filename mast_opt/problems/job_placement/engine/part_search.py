@@ -33,25 +33,25 @@ class PartsBid:
     """A bid for all parts of a job: where they would go, and which victims they would displace."""
 
     offers: tuple[tuple[int, BestBid], ...]
-    """(part, bid), each of which counts on those before it."""
+    """(part, bid) in the order of the search; each bid assumes the earlier ones."""
     victims: Ints
-    """Places in the state of all jobs that have to be stopped."""
+    """Positions in the state of the jobs that must be stopped."""
     cost: int
     """Cost of the victims, as ``state`` defines it."""
     key: Key
-    """Key by which bids compare, less is better: importance of the most important victim, GPU-hours lost, victims,
+    """Key by which bids compare, smaller is better: importance of the most important victim, GPU-hours lost, victims,
     levels of spread of all parts, price, load of the region, and the first servers of the region and of the group of
     the first part."""
 
     @property
     def by_part(self) -> list[BestBid]:
-        """The bids in the order of the parts."""
+        """Bids in the order of the parts."""
         return [offer for _, offer in sorted(self.offers, key=lambda pair: pair[0])]
 
 
 @dataclass(frozen=True, eq=False)
 class PartSearch:
-    """The search for the best place of one job; the state is as before when it returns.
+    """Search for the best place of one job; it leaves the state unchanged.
 
     Args:
         state: with free places for all parts and their allocations.
@@ -96,7 +96,7 @@ class PartSearch:
         return [cluster == c for c in np.unique(cluster[here]).tolist()]
 
     def _in_place(self, groups: Bools) -> Iterator[PartsBid]:
-        """The bid in these groups, if one is found."""
+        """Bid for all parts in these groups [G], if one is found."""
         kinds = self.layout.group_type[groups]
         if not all((part.mgpu[kinds] >= 0).any() for part in self.parts):
             return
@@ -115,7 +115,7 @@ class PartSearch:
             order.insert(0, found)
 
     def _in_turn(self, order: Sequence[int], groups: Bools) -> PartsBid | int:
-        """The bid with the parts in this order, or the part that found none."""
+        """Bid for the parts in this order, or the part for which there was no bid."""
         state, offers, victims, cost = self.state, list[tuple[int, BestBid]](), list[int](), 0
         mark = len(self.log)
         try:
@@ -136,30 +136,30 @@ class PartSearch:
         return PartsBid(tuple(offers), np.array(victims, np.int64), cost, self._key(offers, len(victims), cost))
 
     def _undo(self, mark: int) -> None:
-        """Undo the last changes of the search, until so many are noted."""
+        """Undo the last changes of the search until ``mark`` changes remain in its log."""
         while len(self.log) > mark:
             undo, *values = self.log[-1]
             undo(*values)
             self.log.pop()
 
     def _places_left(self) -> int:
-        """Number of places for jobs that the engine's state has left."""
+        """Number of free places for jobs in the engine's state."""
         return int(self.state.free_places.item(col.N_JOBS))
 
     def _unstart(self, at: int, left: int) -> None:
-        """Undo that a part was started, at the last of so many free places."""
+        """Undo the start of a part; ``left`` is the number of free places before it."""
         if self._places_left() < left:
             stop(self.state, at, last_tier_of(self.state, at))
 
     def _stop(self, at: int) -> None:
-        """Stop a job for the part that is tried, after earlier victims."""
+        """Stop a job to make room for the part that is tried."""
         state = self.state
         last = int(last_tier_of_victim(state, at)) if self.fresh else state.room.shape[1] - 1
         self.log.append((self._unstop, Stopped.of(state, at, last), self._places_left()))
         stop(state, at, last)
 
     def _unstop(self, stopped: Stopped, left: int) -> None:
-        """Undo that a job was stopped when so many places were free."""
+        """Undo the stop of a job; ``left`` is the number of free places before it."""
         if self._places_left() > left:
             stopped.resume(self.state)
 

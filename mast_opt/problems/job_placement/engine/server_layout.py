@@ -1,6 +1,6 @@
-"""Memory layout of servers in the job-placement engine: cluster by cluster, type by type, rack by rack, as listed.
+"""Memory layout of servers in the job-placement engine: sorted by cluster, type, rack and listed order.
 
-A group is the servers of one cluster and one GPU type, which is where a gang can run. The servers of a group are
+A group consists of the servers of one cluster and one GPU type, on which a gang can run. The servers of a group are
 neighbours, and so are those of a rack within it, so that a search reads memory in one direction.
 """
 
@@ -13,16 +13,17 @@ from mast_opt.problems.job_placement.units import Ints
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """S servers in G groups in R regions; *position* is a server's place in memory, *server* its number outside."""
+    """S servers in G groups in R regions; a *position* is a place in memory, a *server* is the number in the
+    instance."""
 
     server: Ints
     """[S] the server at each position."""
     position: Ints
     """[S] the position of each server."""
     rack: Ints
-    """[S] by position."""
+    """[S] rack of the server at each position."""
     group: Ints
-    """[S] by position."""
+    """[S] group of the server at each position."""
     group_start: Ints
     """[G + 1] first position of each group."""
     group_cluster: Ints
@@ -31,9 +32,9 @@ class Layout:
     region_start: Ints
     """[R + 1] first entry of each region in ``region_groups``."""
     region_groups: Ints
-    """[G] groups by region, and by their first servers, as listed, within it."""
+    """[G] groups sorted by region, and within it by their first listed servers."""
     region_rank: Ints
-    """[R] place of each region by its first server, as listed."""
+    """[R] rank of each region by its first listed server."""
 
 
 def lay_out(
@@ -43,7 +44,7 @@ def lay_out(
     cluster_region: Ints,
     regions: int,
 ) -> Layout:
-    """The layout of servers with these clusters, types and racks, in so many regions.
+    """Lay out servers with these clusters, types and racks in memory.
 
     The order of the servers decides between equal ones, and that of their first servers between equal racks, groups
     and regions.
@@ -78,7 +79,7 @@ def lay_out(
 
 
 def _first_of(at: Ints, length: int) -> Ints:
-    """[length] the first position of each number in ``at``; behind the last one where it does not occur."""
+    """[length] first position of each number in ``at``; ``len(at)`` for a number that does not occur."""
     first = np.full(length, len(at))
     np.minimum.at(first, at, np.arange(len(at)))
     return first

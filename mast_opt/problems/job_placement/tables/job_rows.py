@@ -12,7 +12,7 @@ from mast_opt.problems.kind.schema import Tables
 
 @dataclass(frozen=True, eq=False)
 class JobRows:
-    """The rows, in the order of the table ``jobs``; the parts of a job as they are listed."""
+    """Rows in the order of the table ``jobs``; the parts of a job in their listed order. N counts rows, J jobs."""
 
     tables: Tables
     job: Ints
@@ -38,22 +38,22 @@ class JobRows:
 
     @cached_property
     def first_row(self) -> Ints:
-        """First row of each job of the table ``jobs``."""
+        """[J] first row of each job of the table ``jobs``."""
         return np.flatnonzero(self.first)
 
     def column(self, name: str) -> Ints:
-        """[N] what the part says, or the job where it has no parts."""
+        """[N] values of a column: those of the part, or of the job if it has no parts."""
         values: Ints = self.tables.get("jobs", name)[self.job]
         is_part = self.part >= 0
         values[is_part] = self.tables.get("job_parts", name)[self.part[is_part]]
         return values
 
     def once(self, amount: Ints) -> Ints:
-        """[N] the amounts of jobs, of a job with parts in its first row."""
+        """[N] amounts [J] of jobs, each in the first row of its job; 0 in other rows."""
         return np.where(self.first, amount[self.job], 0)
 
     def total(self, amount: Ints) -> Ints:
-        """[J] sums of an amount of rows by job."""
+        """[J] sum of an amount [N] of rows by job."""
         found = np.zeros(len(self.first_row), np.int64)
         np.add.at(found, self.job, amount)
         return found
@@ -66,7 +66,7 @@ class JobRows:
         return at, self.first_row[job[at]] + step
 
     def named(self, table: str) -> Ints:
-        """[rows of the table] the row that its columns job and part name; -1 where there is none."""
+        """[rows of the table] the row named by the columns job and part of a table; -1 where there is none."""
         job: Ints = self.tables.get(table, "job")
         if not self.tables.rows("job_parts"):
             return np.where(self.tables.has(table, "part"), -1, job)
@@ -88,7 +88,7 @@ class JobRows:
         return tuple(jobs[j] if part < 0 else f"{jobs[j]}/{names[part]}" for j, part in rows)
 
     def groups(self) -> tuple[MultipartJobs, Parts]:
-        """The jobs of several parts, and their parts."""
+        """Jobs of several parts, and their parts."""
         row = np.flatnonzero(self.part >= 0)
         jobs, whole = np.unique(self.job[row], return_inverse=True)
         names, axis = self.tables.axes["part"], self.tables.get("job_parts", "part")[self.part[row]]

@@ -14,7 +14,7 @@ from mast_opt.problems.resource_allocation.verification.verifier import verify
 from mast_opt.problems.search.interface import SearchMonitor
 
 NEAR_0 = 0.1
-"""Part of the gap scale below which an objective counts as this part: linear programs are solved to nine digits."""
+"""Share of the gap scale that replaces smaller objectives, since linear programs are solved to nine digits."""
 
 
 class Incumbent:
@@ -26,7 +26,7 @@ class Incumbent:
         self.objective: float | None = None
         self.bound: float | None = None
         self.prices: Prices | None = None
-        """Prove the bound; None where a solver claims it."""
+        """Prices that prove the bound; None if a solver states it."""
 
     @property
     def sense(self) -> Sense:
@@ -34,7 +34,7 @@ class Incumbent:
         return self._problem.sense
 
     def offer(self, share: Floats) -> Plan:
-        """The plan of some shares, made feasible; kept where it is valid and better than the incumbent."""
+        """Make a plan of ``share`` [C] feasible and return it; keep it if it is valid and better than the incumbent."""
         plan = Plan.of_shares(self._problem, within_limits(self._problem, share))
         verdict = verify(self._problem, plan)
         if verdict.ok and (self.objective is None or self._less(verdict.objective, self.objective)):
@@ -43,8 +43,8 @@ class Incumbent:
         return plan
 
     def settle(self, plan: Plan) -> bool:
-        """Make this plan the incumbent allocation, if it is valid: one that is better in what the objective does not
-        show.
+        """Make this plan the incumbent allocation if it is valid. The caller knows that it is better in a respect that
+        the objective does not measure.
         """
         verdict = verify(self._problem, plan)
         if verdict.ok:
@@ -52,7 +52,7 @@ class Incumbent:
         return verdict.ok
 
     def prove(self, prices: Prices) -> float:
-        """The bound on an allocation that prices prove; kept where it is tighter."""
+        """Compute the bound that ``prices`` prove on an allocation; keep it if it is tighter."""
         arrays: Mapping[str, Floats] = prices.arrays()
         bound = certified_bound(self._problem, arrays)
         if self._claimed(bound):
@@ -60,7 +60,7 @@ class Incumbent:
         return bound
 
     def claim(self, bound: float | None) -> None:
-        """A bound on the allocation that a solver states."""
+        """Keep a bound on the allocation that a solver states, if it is tighter."""
         if bound is not None and self._claimed(bound):
             self.prices = None
 
@@ -77,7 +77,7 @@ class Incumbent:
         return max(0.0, self.sense.minimised(self.objective - self.bound)) / max(over, ROUND_OFF)
 
     def _claimed(self, bound: float) -> bool:
-        """Whether a bound on the allocation is worth stating: finite, and better than before."""
+        """Whether a bound on the allocation is finite and tighter than the present one; if so, keep it."""
         if self.sense.minimised(bound) == float("inf") or abs(bound) == float("inf"):
             return False
         if self.bound is not None and not self._less(self.bound, bound):

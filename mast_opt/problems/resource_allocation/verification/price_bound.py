@@ -39,9 +39,9 @@ ARRAYS: Mapping[str, str] = {
     "resource_price": "resources",
     "group_floor_price": "groups",
 }
-"""Array of a certificate → the axis that it is on: p, u, z, y and v."""
+"""Array of a certificate (p, u, z, y and v) → its axis."""
 HALVINGS = 200
-"""Halvings of the interval of a finish-time ratio; more than a float has bits."""
+"""Halvings of the interval of a finish-time ratio, more than a float has bits."""
 
 
 def certified_bound(problem: ResourceAllocation, arrays: Mapping[str, NDArray[Any]]) -> float:
@@ -71,7 +71,7 @@ def certified_bound(problem: ResourceAllocation, arrays: Mapping[str, NDArray[An
 
 
 def _best(problem: ResourceAllocation, p: Floats, gain: Floats, prices: tuple[Floats, ...]) -> float:
-    """B: no allocation has more of Σ p·rate + Σ gain·share."""
+    """Upper bound B on Σ p·rate + Σ gain·share of every allocation."""
     u, z, y, v = prices
     members, uses, jobs, groups = problem.members, problem.uses, problem.jobs, problem.groups
     worth = p + z + np.append(v, 0.0)[jobs.group]
@@ -104,7 +104,7 @@ def _of_policy(problem: ResourceAllocation, p: Floats, best: float) -> float:
 
 
 def _finish_time(problem: ResourceAllocation, p: Floats, best: float) -> float:
-    """The largest ratio ρ at which the rates that ρ needs are worth more than ``best``; all up to it are impossible.
+    """The largest ratio ρ whose rates are worth more than ``best``; no allocation has a ratio up to it.
 
     A job with the ratio ρ runs at steps/(ρ·fair − elapsed), so Σ p·steps/(ρ·fair − elapsed) falls in ρ.
     """
@@ -139,7 +139,7 @@ def _ratio(over: float, under: float) -> float:
 
 
 def _array(problem: ResourceAllocation, arrays: Mapping[str, NDArray[Any]], name: str) -> Floats:
-    """Array of a resource allocation's certificate. Raises PlanError for one that is none."""
+    """Array of a resource allocation's certificate. Raises PlanError if it is missing or invalid."""
     length = len(getattr(problem, ARRAYS[name]))
     found = arrays.get(name)
     if found is None or found.dtype.kind != "f" or found.shape != (length,) or not np.isfinite(found).all():

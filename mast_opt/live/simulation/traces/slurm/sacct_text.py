@@ -1,4 +1,4 @@
-"""``sacct --parsable2``: a first line with names, then one line for each job or step, fields between bars."""
+"""Output of ``sacct --parsable2``: a header line, then one line for each job or step; bars separate fields."""
 
 import re
 from collections.abc import Callable
@@ -36,7 +36,7 @@ COLUMNS = (
 )
 OPTIONAL = ("ReqTRES", "Account", "User", "QOS", "Start", "State", "Timelimit", "Restarts")
 FORMAT = ",".join(column.name for column in COLUMNS if column.name != "Restarts")
-"""Value that ``sacct --format`` has to have."""
+"""Value that ``sacct --format`` needs."""
 _ELAPSED = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,3}):([0-9]{2})(?:\.[0-9]{1,9})?")
 _EPOCH = datetime(1970, 1, 1)
 UNKNOWN = ("Unknown", "None", "")
@@ -46,8 +46,8 @@ NO_LIMIT = ("", "unlimited", "infinite", "partition_limit", "n/a", "invalid")
 
 
 def read_piped(data: bytes, file: str, columns: tuple[Column, ...], faults: Faults) -> RawTable | None:
-    """The table of ``sacct`` in a text whose fields stand between bars; None, and faults that say why, if
-    it has none.
+    """Table of ``sacct`` in a text whose fields are separated by bars. If the text has no table, the result is None and
+    ``faults`` says why.
     """
     lines = data.decode("utf-8", "replace").splitlines()
     heads = lines[0].split(BAR) if lines else []
@@ -66,7 +66,7 @@ def read_piped(data: bytes, file: str, columns: tuple[Column, ...], faults: Faul
 
 
 def rows_in_text(data: bytes, file: str, faults: Faults) -> list[SacctRow]:
-    """The rows of jobs that ``sacct`` prints, without those of their steps; faults say what is wrong with them."""
+    """Rows of jobs that ``sacct`` prints, without rows of steps; ``faults`` collects what is wrong with them."""
     raw = read_piped(data, file, COLUMNS, faults)
     if raw is None:
         return []
@@ -130,7 +130,7 @@ class _Reading:
         self._file, self._rows, self._texts, self._faults = file, rows, texts, faults
 
     def column(self, name: str, read: Callable[[str], ReadT], expected: str) -> list[ReadT | None]:
-        """Values of every cell in a column of ``sacct``; None, and a fault, where one cannot be read."""
+        """Values of the cells in a column of ``sacct``; an unreadable cell is None and gets a fault."""
         found: list[ReadT | None] = []
         bad: list[int] = []
         for at, text in enumerate(self._texts[name]):
@@ -145,8 +145,8 @@ class _Reading:
 
 
 def _time(text: str) -> tuple[int, bool]:
-    """Time in a row of ``sacct``: seconds since 1970, and whether that is so wherever one is: from seconds or a time
-    with an offset. Times without one are by the clock of whoever ran ``sacct``.
+    """Time in a row of ``sacct``: seconds since 1970, and whether they are UTC. They are UTC for a number of seconds
+    or a time with an offset; a time without an offset is in the local time of the user who ran ``sacct``.
     """
     if text.isascii() and text.isdigit() and len(text) <= 12:
         return int(text), True

@@ -1,4 +1,4 @@
-"""Search in blocks (tetris): workers search and bound parts of an instance, the driver joins what they find.
+"""Search in blocks (tetris): workers search and bound parts of an instance, and the driver joins their results.
 
 Each block is searched for a plan first. The driver joins these plans and anneals the whole, while the workers prove
 the bound: a block's relaxation gives the prices of its reads, and all together prove a bound of the whole.
@@ -48,9 +48,9 @@ class BlockData:
 
     problem: DataPlacement
     cost_share: FloatArray
-    """[I] the part of a replica's cost that the block bears in the bound."""
+    """[I] share of the cost of a replica that the block bears in the bound."""
     floor: FloatArray
-    """[K, P] the smallest possible peaks of the whole."""
+    """[K, P] lower bounds of the peaks of the whole instance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def search_block(call: BlockCall, cancel: threading.Event) -> SearchResult[Plan]
 
 
 def bound_block(call: BlockCall, cancel: threading.Event) -> Certificate:
-    """Prices of the block's relaxation, in which a replica costs what the block bears of it."""
+    """Prices of the relaxation of a block, in which a replica costs the share that the block bears."""
     data = call.data.get()
     problem, watch = data.problem, SearchMonitor(StoppingCriteria(call.time_limit_s, 0.0, None, cancel))
     weights = dict(problem.objective.weights)
@@ -109,13 +109,13 @@ FoundT = TypeVar("FoundT")
 
 
 Runs = tuple[Ints, Ints, Ints, Ints]
-"""Workload, region, type and share of each run."""
+"""Arrays of the runs: workload, region, type and share."""
 
 
 def search_in_blocks(
     problem: DataPlacement, tools: SearchContext, start: Plan | None, weights: Mapping[str, float], params: TetrisParams
 ) -> SearchResult[Plan]:
-    """The plans of the blocks side by side, annealed as a whole, and a bound from the prices of all blocks.
+    """Join the plans of the blocks, anneal the whole, and compute a bound from the prices of all blocks.
 
     Deterministic for equal seed, number of blocks and rounds, wherever and in whatever order the blocks are solved; a
     block whose worker is lost is solved again, here if need be.
@@ -132,7 +132,7 @@ def search_in_blocks(
 
 
 class _Driver:
-    """One search in blocks: what workers are given, and what is known so far."""
+    """One search in blocks: the arguments of its workers, and its best plan and bound so far."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class _Driver:
         return SearchResult(self._best, bound, self._watch.limit(), self._words(), certificate)
 
     def _words(self) -> str:
-        """Words for the message of the solution: tetris' blocks, and what went wrong."""
+        """Message of the solution: the number of blocks of tetris, and what went wrong."""
         words, again = f"{self._count} blocks", next(self._again)
         if again:
             words += f", {again} calls made again because a worker was lost"
@@ -200,7 +200,7 @@ class _Driver:
         return words
 
     def _shared(self) -> list[Shared[BlockData]]:
-        """Data of each block of tetris that the workers share; only one is here at a time, unless they are threads."""
+        """Shared data of each block of tetris; unless workers are threads, the driver holds one block at a time."""
         floor = bin_packing_peak_bound(self._problem)
 
         def data(rows: instances.Block) -> BlockData:
@@ -217,7 +217,7 @@ class _Driver:
         return BlockCall(data, self._params, rng, 1, None, self._watch.stop.iterations, start)
 
     def _each(self, call: Call[BlockCall, FoundT], given: Sequence[BlockCall], share: float) -> list[FoundT]:
-        """Results of the calls to tetris' workers, made within that share of the time that is left."""
+        """Results of calls to tetris' workers within ``share`` of the remaining time."""
         timed = self._watch.stop.time_limit_s is not None
         end_s = self._watch.elapsed_s + share * (self._end_s - self._watch.elapsed_s) if timed else float("inf")
         size, waiting = min(self._workers.size, len(given)), iter(range(len(given), 0, -1))
@@ -276,8 +276,8 @@ class _Driver:
 def joined_plan(
     problem: DataPlacement, weights: Mapping[str, float], rows: Sequence[instances.Block], plans: Sequence[Plan]
 ) -> Plan:
-    """The plans side by side. Replicas that no longer pay, now that others serve the same readers, go; others come
-    where they pay and there is room."""
+    """Join the plans of the blocks. Replicas that no longer pay off, since others serve the same readers, are dropped;
+    others are added where they pay off and there is room."""
     place = np.zeros(problem.datasets.stored.shape, np.bool_)
     for block, plan in zip(rows, plans, strict=True):
         place[block.datasets] |= plan.place
@@ -293,7 +293,7 @@ def joined_plan(
 
 
 def _state(problem: DataPlacement, a: TetrisArrays, place: Bools, run: Runs) -> TetrisState:
-    """The state of a plan; what split work reads is counted by its shares."""
+    """Search state of a plan; reads of split work are counted by its shares."""
     none = np.zeros(0, np.int64)
     state = state_of(a, *assignment_of(problem, Plan(place, *run, *(none,) * 4, *(none,) * 5)), 1)
     workload, region, _, share = run

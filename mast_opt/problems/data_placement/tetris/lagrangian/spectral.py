@@ -1,4 +1,4 @@
-"""Search for a spectral bound: the shift of the diagonal that raises it most, and the vectors that prove it.
+"""Search for a spectral bound: the shift of the diagonal that maximises it, and the vectors that prove it.
 
 The bound is concave in the shift (Cullum, Donath & Wolfe, "The minimization of certain nondifferentiable sums of
 eigenvalues", 1975); Polyak's subgradient steps raise it. ``verification/spectral_bound.py`` has the formula.
@@ -25,28 +25,28 @@ from mast_opt.problems.search.params import Params, parameter
 DENSE = 1_200
 """Nodes up to which eigenvectors are computed densely."""
 MORE = 4
-"""Eigenvectors beyond those of the bound, so that what is left out lies above them."""
+"""Number of eigenvectors beyond those of the bound, so that omitted eigenvalues are larger."""
 
 
 @dataclass(frozen=True)
 class SpectralParams(Params):
-    """The spectral bound, where the start is multilevel."""
+    """Parameters of the spectral bound, which is computed if the start is multilevel."""
 
     iterations: int = parameter(25, "Most steps of the shift; 0: no spectral bound.", "More add a percent.", low=0)
     share: float = parameter(
         0.06, "Share of the time of a search for it.", "The bound is 0 without it.", low=0, high=0.5
     )
     check_s: ClassVar[float] = 2e-11
-    """Seconds of the check for each cube of the datasets; where that is beyond the share, there is no such bound.
-    Measured: 2.2 s with 5,000 datasets."""
+    """Seconds of the check, divided by the cube of the number of datasets. If the check would exceed the share, there
+    is no spectral bound. Measured: 2.2 s with 5,000 datasets."""
     step: ClassVar[float] = 0.3
-    """First rise that a step aims at, as a share of the bound."""
+    """Increase of the bound that the first step aims at, as a share of the bound."""
 
 
 def spectrum_of(
     problem: DataPlacement, over: Callable[[], bool], rng: np.random.Generator, params: SpectralParams
 ) -> Spectrum | None:
-    """The best spectrum found until it is ``over``; None where there is no such bound."""
+    """Spectrum with the best bound found until ``over`` returns True; None if there is no spectral bound."""
     from scipy.sparse.linalg import ArpackError
 
     graph = cut_graph(problem) if params.iterations else None
@@ -59,7 +59,7 @@ def spectrum_of(
 
 
 def _raised(graph: CutGraph, over: Callable[[], bool], rng: np.random.Generator, params: SpectralParams) -> Spectrum:
-    """The spectrum (tetris' graph of datasets) after subgradient steps."""
+    """Spectrum of tetris' graph of datasets after subgradient steps."""
     share, aim = largest_shares(graph), params.step
     shift = best = np.zeros(len(graph.size))
     best_cut, start = -np.inf, rng.standard_normal(len(graph.size))
@@ -86,7 +86,8 @@ def _raised(graph: CutGraph, over: Callable[[], bool], rng: np.random.Generator,
 
 
 def _lowest(graph: CutGraph, shift: FloatArray, count: int, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(values, vectors) of the lowest eigenvalues of tetris' graph of datasets, ascending."""
+    """(values [count], vectors [nodes, count]) of the ``count`` lowest eigenvalues of tetris' graph of datasets,
+    ascending."""
     from scipy.linalg import eigh
     from scipy.sparse.linalg import eigsh
 

@@ -25,9 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mast_opt.core.ledger import Ranks
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
+from mast_opt.core.ranks import Ranks
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Start
 from mast_opt.live.loop.engine import Engine

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.ledger import Ledger, Ranks, Reclaim, Right
+from mast_opt.core.ledger import Ledger
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Key, Quotas
+from mast_opt.core.ranks import Ranks, Reclaim, Right
 
 Held = tuple[str, int, int, dict[str, int]]
 """Tenant, tier, number, amounts."""

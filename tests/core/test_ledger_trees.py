@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.core.ledger import Ledger, Right
+from mast_opt.core.ledger import Ledger
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Key, Quotas
+from mast_opt.core.ranks import Right
 from tests.core.test_ledger import TYPES, Held, covered, of
 
 KEYS: tuple[Key, ...] = (None, *TYPES)

@@ -27,7 +27,8 @@ def of_quotas(module: str) -> bool:
     """Whether a module is of the core's quotas, or imports something of them."""
     imports = (one for one in ast.walk(modules()[module]) if isinstance(one, ast.ImportFrom))
     return module.startswith(("core/ledger", "core/quota")) or any(
-        (one.module or "").startswith(("mast_opt.core.ledger", "mast_opt.core.quota")) for one in imports
+        (one.module or "").startswith(("mast_opt.core.ledger", "mast_opt.core.quota", "mast_opt.core.ranks"))
+        for one in imports
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.core.ledger import Ranks, Reclaim, Right
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Key, Quotas
+from mast_opt.core.ranks import Ranks, Reclaim, Right
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State

@@ -18,9 +18,9 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mast_opt.core.ledger import Right
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
+from mast_opt.core.ranks import Right
 from mast_opt.live.loop import events as ev
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace

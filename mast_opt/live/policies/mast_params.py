@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.ledger import Reclaim
+from mast_opt.core.ranks import Reclaim
 from mast_opt.live.policies.easy import BACKFILLS, BY_SUBMISSION
 from mast_opt.live.policies.whole_servers import NEVER, PACKINGS
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import Arrays
-from mast_opt.core.ledger import Ranks, Reclaim
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
+from mast_opt.core.ranks import Ranks, Reclaim
 from mast_opt.problems.job_placement import entities
 from mast_opt.problems.job_placement.gpu_assignment import Devices, read_devices
 from mast_opt.problems.job_placement.quota_standing import Standing, standing_of

@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mast_opt.core.ledger import Ledger, Ranks, Right
+from mast_opt.core.ledger import Ledger
 from mast_opt.core.quotas import Quotas
+from mast_opt.core.ranks import Ranks, Right
 from mast_opt.problems.job_placement.units import Bools, Ints
 
 
 class Standing(NamedTuple):
-    """Levels of work, see ``core.ledger.Ranks``."""
+    """Levels of work, see ``core.ranks.Ranks``."""
 
     job_level: Ints
     """[J] of pending jobs."""

@@ -19,7 +19,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.core.ledger import Ledger, Reclaim
+from mast_opt.core.ledger import Ledger
+from mast_opt.core.ranks import Reclaim
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share

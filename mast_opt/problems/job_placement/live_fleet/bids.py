@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mast_opt.core.ledger import Right
+from mast_opt.core.ranks import Right
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import BestBid, Prices, place_free, place_priced

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from mast_opt.core import arguments as arg
 from mast_opt.core.errors import NotRunning, StaleBid, UnsupportedOption, UsageError
-from mast_opt.core.ledger import Ledger, Reclaim, Right
+from mast_opt.core.ledger import Ledger
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
+from mast_opt.core.ranks import Reclaim, Right
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.problems.job_placement.engine.best_bid import BestBid, place_free, place_priced

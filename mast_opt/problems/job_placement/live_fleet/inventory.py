@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.ledger import Ledger, Ranks, Reclaim, Right
+from mast_opt.core.ledger import Ledger
 from mast_opt.core.quotas import Quotas
+from mast_opt.core.ranks import Ranks, Reclaim, Right
 from mast_opt.problems.job_placement.engine import capacity_ledger as ledger
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine import state_allocation as allocation

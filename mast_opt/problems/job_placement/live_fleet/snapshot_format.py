@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.ledger import Reclaim
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
+from mast_opt.core.ranks import Reclaim
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, Arrivals, Shape
 from mast_opt.problems.job_placement.engine.limits import FillSampling, SearchLimits, sound_limits, sound_sampling
 from mast_opt.problems.job_placement.live_fleet.adoption import merged

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError, PlanError
-from mast_opt.core.ledger import Reclaim
+from mast_opt.core.ranks import Reclaim
 from mast_opt.problems.job_placement import entities
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mast_opt.core.ledger import Reclaim
+from mast_opt.core.ranks import Reclaim
 from mast_opt.core.units import MIB_PER_GIB, MILLI
 from mast_opt.core.units import MICRO as MICRO  # the solvers price costs with the same scale
 from mast_opt.problems.job_placement.entities import Clusters, Costs, Jobs, Movable, MoveLimits, Reads, RunningJobs

@@ -6,7 +6,7 @@ import ipaddress
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from mast_opt.cli.kueue import KueueOptions, params_of
@@ -16,11 +16,15 @@ from mast_opt.core.errors import BackendUnavailable, UsageError
 if TYPE_CHECKING:
     from mast_opt.cli.invocation import Run
     from mast_opt.live.hosts.kueue.host import KueueHost
+    from mast_opt.live.hosts.slurm.host import SlurmHost
     from mast_opt.live.policies.mast_params import MastParams
     from mast_opt.live.service.access import Access
     from mast_opt.live.store.sql_store import SqlStore
     from mast_opt.problems.job_placement.live_fleet.types import Server
 
+    Over = KueueHost | SlurmHost
+
+HostName = Literal["sim", "kueue", "slurm"]
 STATE = "MAST_OPT_STATE"
 """Variable of the environment that may state where the log is."""
 
@@ -39,10 +43,10 @@ def listening(where: tuple[str, int]) -> socket.socket:
 
 def check_host(host: str, fleet: Path | None, kueue: KueueOptions) -> None:
     """Raises UsageError for options of ``mast-opt serve`` that do not go with its host."""
-    if host == "sim" and (kueue.worker or kueue.hook):
+    if host != "kueue" and (kueue.worker or kueue.hook):
         raise UsageError("--worker and --hook go with --host kueue")
-    if host == "kueue" and fleet is not None:
-        raise UsageError("--fleet: the servers of Kueue are the quotas of its workers; leave it away")
+    if host != "sim" and fleet is not None:
+        raise UsageError("--fleet: the servers are the quotas of Kueue's workers, or Slurm's nodes; leave it away")
 
 
 def mast_params(texts: list[str] | None) -> MastParams:
@@ -53,8 +57,18 @@ def mast_params(texts: list[str] | None) -> MastParams:
     return values_of(MastParams, named_values("--param", texts, "promote_after_s=86400"))
 
 
-def kueue_host(kueue: KueueOptions, priorities: str | None, run: Run) -> KueueHost:
-    """The host over Kueue that ``mast-opt serve`` asks for."""
+def host_over(host: HostName, kueue: KueueOptions, priorities: str | None, patience_s: float, run: Run) -> Over | None:
+    """The host over Kueue or Slurm that ``mast-opt serve`` asks for; None for the simulated one."""
+    if host == "sim":
+        return None
+
+    def on_problem(words: str) -> None:
+        run.say(f"{host.capitalize()}: {words or 'it can be reached again'}.")
+
+    if host == "slurm":
+        from mast_opt.live.hosts.slurm.host import RealPrograms, SlurmHost
+
+        return SlurmHost(RealPrograms(patience_s), on_problem=on_problem)
     from mast_opt.live.hosts.kueue.host import KueueHost
 
     manager, workers, replicas = kueue.connected()
@@ -64,7 +78,7 @@ def kueue_host(kueue: KueueOptions, priorities: str | None, run: Run) -> KueueHo
         params_of(kueue, priorities),
         replicas=replicas,
         shadow=kueue.shadow,
-        on_problem=lambda words: run.say(f"Kueue: {words}." if words else "Kueue: the manager can be reached again."),
+        on_problem=on_problem,
     )
 
 

@@ -1,4 +1,4 @@
-"""The conformance suite over the simulated host and over Kueue (with the stand-in for its API servers and itself)."""
+"""The conformance suite over the simulated host, over Kueue and over Slurm (with stand-ins for both)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Callable
 
 import pytest
 
+from mast_opt.core.errors import InputError
 from mast_opt.live.hosts.kueue.host import KueueHost
 from mast_opt.live.hosts.protocol import Host
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.hosts.slurm.host import SlurmHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.service.turn_requests import Request
 from mast_opt.problems.job_placement.live_fleet.types import Server
 from tests.hosts.conformance import Conformance, World
 from tests.hosts.kueue.objects import pods, queue, workload
 from tests.hosts.kueue.test_dispatcher import Clusters
+from tests.hosts.slurm.stand_in import NODES, SlurmStandIn
 
 FOREVER_MS = 10**12
 REGIONS = ("east", "west")
@@ -147,6 +151,63 @@ class KueueWorld(World):
         return job.partition("/")[2].rpartition(".")[0]
 
 
+class SlurmWorld(World):
+    """Jobs come held, and go on without us. Both nodes are of one region, so their names stand for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slurm = SlurmStandIn()
+        self.numbers: dict[str, int] = {}
+        self.of: SlurmHost
+
+    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+        self.of = SlurmHost(self.slurm)
+        return self.of
+
+    def servers(self) -> tuple[Server, ...]:
+        return SlurmHost(self.slurm).servers()
+
+    def submit(self, name: str, gpus: int) -> None:
+        self.numbers[name] = len(self.numbers) + 1
+        self.slurm.submit(self.numbers[name], gpus)
+
+    def turn(self) -> None:
+        self.of.step()
+        self.slurm.schedule()
+        self.of.step()
+
+    def end(self, name: str) -> None:
+        self.slurm.jobs[self.numbers[name]]["job_state"] = "COMPLETED"
+
+    def lose(self, name: str) -> None:
+        self.slurm.requeue(self.numbers[name])
+
+    def resize(self, server: int, gpus: int) -> None:
+        self.slurm.gpus[NODES[server]] = gpus
+
+    def restart(self) -> None:
+        self.slurm.down = "slurmctld cannot be reached"
+        with pytest.raises(InputError):
+            self.of.step()
+        self.live.step()
+        self.slurm.down = ""
+
+    def truly_running(self) -> dict[str, str]:
+        jobs = self.slurm.jobs
+        numbers = self.numbers.items()
+        return {name: jobs[one]["nodes"] for name, one in numbers if jobs[one]["job_state"] == "RUNNING"}
+
+    def runs(self) -> dict[str, str]:
+        running = {name: one for name, one in self.records().items() if one.state is JobState.RUNNING}
+        return {name: one.shares[0].server for name, one in running.items()}
+
+    def most_starts(self) -> int:
+        return max(self.slurm.released.values())
+
+    def plain(self, job: str) -> str:
+        return next((name for name, number in self.numbers.items() if str(number) == job), job)
+
+
 class TestSimulated(Conformance):
     @pytest.fixture
     def world(self) -> World:
@@ -157,3 +218,9 @@ class TestKueue(Conformance):
     @pytest.fixture
     def world(self) -> World:
         return KueueWorld()
+
+
+class TestSlurm(Conformance):
+    @pytest.fixture
+    def world(self) -> World:
+        return SlurmWorld()

@@ -10,7 +10,7 @@ import subprocess
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -21,11 +21,12 @@ from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.kueue import KueueOptions
 from mast_opt.cli.options import Json, TheRun, above, at_least, repeated
 from mast_opt.cli.serve_options import (
+    HostName,
     access_of,
     address_of,
     check_host,
+    host_over,
     is_url,
-    kueue_host,
     listening,
     mast_params,
     servers_of,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     import uvicorn
 
-    from mast_opt.live.hosts.kueue.host import KueueHost
+    from mast_opt.cli.serve_options import Over
     from mast_opt.live.hosts.protocol import Host
     from mast_opt.live.loop.state import State
     from mast_opt.live.policies.mast_params import MastParams
@@ -69,8 +70,8 @@ def command(
         ),
     ],
     host: Annotated[
-        Literal["sim", "kueue"],
-        Parameter(help="What runs the jobs: sim, for as long as they say; or Kueue, whose workloads they are."),
+        HostName,
+        Parameter(help="What runs the jobs: sim, for as long as they say; or Kueue or Slurm, whose jobs they are."),
     ] = "sim",
     fleet: Annotated[
         Path | None, Parameter(help="Servers of a new log: a folder, .xlsx or .json of the kind job-trace.")
@@ -109,6 +110,7 @@ def command(
         str | None,
         Parameter(help="Kueue: N,N,…: the least priority of each tier but the last, the most important tier first."),
     ] = None,
+    patience: Annotated[float, above(0, "Slurm: seconds that each of its programs may take.")] = 20.0,
     keep_days: Annotated[
         float, at_least(0, "Days after which events that no snapshot needs are deleted; 0 keeps all of them.")
     ] = 0.0,
@@ -132,6 +134,7 @@ def command(
 
         mast-opt serve --state my-state --fleet instances/traces/philly-small
         mast-opt serve --state my-state --host kueue --worker east=east-admin --worker west=west-admin --shadow
+        mast-opt serve --state my-state --host slurm
         mast-opt serve --state my-state --new-token ada=submit,read@research
         mast-opt serve --state @url --listen 0.0.0.0:8765 --behind-proxy --host-name mast.example --tokens tokens.json
     """
@@ -158,7 +161,7 @@ def command(
     mast = mast_params(param)
     with run.phase("read"):
         servers = servers_of(fleet)
-        over = None if host == "sim" else kueue_host(kueue, priorities, run)
+        over = host_over(host, kueue, priorities, patience, run)
         store = store_of(state)
     try:
         folder = plans if plans is not None else None if is_url(state) else Path(state) / PLANS
@@ -179,7 +182,7 @@ def _serve(
     web: Callable[[Live, SqlStore, Solves, Streams], uvicorn.Config],
     where: tuple[str, int],
     has_tls: bool,
-    kueue: KueueHost | None,
+    over: Over | None,
     lease_s: float,
     mast: MastParams,
     saves: Callable[[int], subprocess.Popen[bytes]],
@@ -200,11 +203,11 @@ def _serve(
 
     params = LiveParams(f"{socket.gethostname()}/{os.getpid()}", ttl_s=lease_s, promote_ms=1000 * mast.promote_after_s)
     host_of: Callable[..., Host] = SimulatedLiveHost
-    if kueue is not None:
-        host_of = lambda _: kueue  # noqa: E731
+    if over is not None:
+        host_of = lambda _: over  # noqa: E731
 
     def opened() -> Callable[[], State]:
-        begins = servers if kueue is None or store.last_seq() else kueue.servers()
+        begins = servers if over is None or store.last_seq() else over.servers()
         return opening_of(store, begins)
 
     opened()  # an empty log needs a fleet
@@ -218,8 +221,8 @@ def _serve(
         def begun() -> None:
             solves.resume()
             _say_at_start(run, (*store.left_aside, *solves.left_aside), live, mast)
-            if kueue is not None:
-                kueue.begin()
+            if over is not None:
+                over.begin()
             _spare_the_collector()
             scheme = "https" if has_tls else "http"
             run.say(f"Serving on {scheme}://{where[0]}:{listener.getsockname()[1]}/ (epoch {live.epoch}).")

@@ -17,7 +17,7 @@ from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
 from mast_opt.live.hosts.kueue.dispatcher import READY, text_of
 from mast_opt.live.hosts.kueue.hooks import Choice, due, is_open
-from mast_opt.live.hosts.kueue.job_tracker import JobTracker, Phase, Task
+from mast_opt.live.hosts.kueue.job_tracker import JobTracker
 from mast_opt.live.hosts.kueue.manager_snapshot import (
     CHECK,
     PENDING,
@@ -32,6 +32,7 @@ from mast_opt.live.hosts.kueue.patches import Patch
 from mast_opt.live.hosts.kueue.places import places_of
 from mast_opt.live.hosts.kueue.watched import WatchedApi
 from mast_opt.live.hosts.protocol import Attempt, Can
+from mast_opt.live.hosts.tracking import Phase, Task
 from mast_opt.live.loop.commands import Command, Start, Stop
 from mast_opt.live.loop.events import Event
 from mast_opt.live.loop.jobs import JobRecord

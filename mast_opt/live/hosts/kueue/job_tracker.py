@@ -4,7 +4,6 @@ The clusters are right. Where work goes on that the loop wants to stop, or runs 
 attempt is reported as stopped, and the next attempt as running where the work is.
 """
 
-import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -15,56 +14,16 @@ from mast_opt.live.hosts.kueue.nomination import PRIORITIES
 from mast_opt.live.hosts.kueue.objects import Workload
 from mast_opt.live.hosts.kueue.places import places_of
 from mast_opt.live.hosts.protocol import Attempt
+from mast_opt.live.hosts.tracking import Phase, Task, Tracker, taken_over
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Start, Stop
-from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
-CANCELLED = "cancelled"
-"""Reason why a loop stops work that nobody wants any more."""
 SUFFIX = 4
 """Number of letters of a job's name that depend on what it asks for."""
 
 
-class Phase(enum.Enum):
-    """Phase of a job in the loop."""
-
-    WAITING = "waiting"
-    WANTED = "wanted"
-    """The job is to start: its workload is nominated, and not admitted yet."""
-    RUNNING = "running"
-
-
-@dataclass(slots=True, eq=False)
-class Task:
-    """A job of the loop, which is a workload of the manager, or (foreign) one that a cluster has on its own account."""
-
-    job: str
-    key: str
-    spec: ev.JobSpec
-    home: str = ""
-    """Cluster of foreign work."""
-    attempt: int = 0
-    phase: Phase = Phase.WAITING
-    shares: tuple[Share, ...] = ()
-    stopping: bool = False
-    """True if the loop has asked the job to stop, or has taken its place away."""
-    cancelled: bool = False
-
-    @property
-    def server(self) -> str:
-        """Server where a job is to run in Kueue, or runs; empty if there is none."""
-        return self.shares[0].server if self.shares else ""
-
-    @property
-    def cluster(self) -> str:
-        """The cluster of a job's server in Kueue."""
-        return self.server.partition("/")[0]
-
-
 @dataclass
-class JobTracker:
+class JobTracker(Tracker):
     """The jobs of a loop over Kueue, and the servers that it knows.
 
     Args:
@@ -74,11 +33,6 @@ class JobTracker:
 
     replicas: Mapping[str, Collection[str]] = field(default_factory=dict)
     priorities: tuple[int, ...] = PRIORITIES
-    tasks: dict[str, Task] = field(default_factory=dict)
-    """Tasks by the name of the job."""
-    servers: dict[str, Server] = field(default_factory=dict)
-    """Servers in service, by name."""
-    _answers: list[ev.Event] = field(default_factory=list)
     _reported: dict[str, frozenset[str]] = field(default_factory=dict)
     """Replicas that the loop knows."""
 
@@ -92,32 +46,7 @@ class JobTracker:
         for one in records:
             home, _, key = one.name.rpartition(":")
             key = (key or one.name).rpartition(".")[0]
-            task = Task(one.name, key, one.spec, home, one.attempt, Phase.WAITING, one.shares)
-            if one.state in (JobState.RUNNING, JobState.STARTING, JobState.STOPPING):
-                task.phase = Phase.WANTED if one.state is JobState.STARTING else Phase.RUNNING
-                task.stopping = one.state is JobState.STOPPING
-                task.cancelled = one.cancelled
-            self.tasks[one.name] = task
-
-    def start(self, command: Start) -> None:
-        """Note that the loop wants an attempt of a job to run in a cluster of Kueue."""
-        task = self.tasks.get(command.job)
-        if task is None:
-            self._answers.append(ev.Failed(command.job, command.attempt, "Kueue has no such workload"))
-        elif command.attempt > task.attempt:
-            task.attempt, task.shares, task.phase = command.attempt, command.shares, Phase.WANTED
-            task.stopping = False
-        elif command.attempt < task.attempt or task.phase is Phase.WAITING:  # that one is over
-            self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
-
-    def stop(self, command: Stop) -> None:
-        """Note that the loop wants an attempt of a job to stop in a cluster of Kueue."""
-        task = self.tasks.get(command.job)
-        if task is None or task.attempt != command.attempt or task.phase is Phase.WAITING:
-            self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
-            return
-        task.stopping = True
-        task.cancelled |= command.why == CANCELLED
+            self.tasks[one.name] = taken_over(one, key, home)
 
     def running(self, snapshot: ManagerSnapshot) -> set[Attempt]:
         """Attempts that clusters have admitted."""
@@ -150,18 +79,8 @@ class JobTracker:
         found = {
             server.name: server for view in snapshot.clusters.values() if view.active for _, server in places_of(view)
         }
-        for name in sorted(set(self.servers) - set(found)):
-            del self.servers[name]
-            cluster = name.partition("/")[0]
-            yield ev.ServerDown(name, snapshot.lost.get(cluster, "the cluster does not offer it any more")[:1000])
-            for task in self.tasks.values():
-                task.stopping |= task.server == name and task.phase is not Phase.WAITING
-        for name, one in found.items():
-            if name not in self.servers:
-                yield ev.ServerUp.of(one)
-            self.servers[name] = one
-            # again, as what is held may have kept it from being so
-            yield ev.CapacitySet(name, one.gpus, one.cpu_mcores, one.memory_mib)
+        lost = {name: snapshot.lost.get(name.partition("/")[0], "") for name in self.servers}
+        yield from self.changed_servers(found, lost)
 
     def _workload(self, task: Task, snapshot: ManagerSnapshot) -> Workload | None:
         """The workload of a job; None if it is not there, or ended."""
@@ -200,7 +119,7 @@ class JobTracker:
             return
         real = self._real(task, snapshot)
         if real is None and (task.phase is Phase.RUNNING or (task.phase is Phase.WANTED and task.stopping)):
-            yield from self._stopped(task)
+            yield from self.stopped(task)
         elif real and real in self.servers:
             yield from self._follow_real(task, real)
         elif task.phase is Phase.WAITING and not task.attempt:
@@ -213,7 +132,7 @@ class JobTracker:
         elif task.phase is Phase.WAITING:
             yield from self._adopted(task, real)
         elif not task.cancelled and (real != task.server or (task.stopping and not self._is_wanted(task.server))):
-            yield from self._stopped(task)
+            yield from self.stopped(task)
             yield from self._adopted(task, real)
 
     def _end(self, task: Task, one: Workload | None) -> Iterator[ev.Event]:
@@ -240,7 +159,7 @@ class JobTracker:
         """Report that a job runs on a server, whether or not the loop chose it."""
         yield from self._make_room(task.server)
         if task.stopping or real != task.server:
-            yield from self._stopped(task)
+            yield from self.stopped(task)
             yield from self._adopted(task, real)
         else:
             task.phase = Phase.RUNNING
@@ -250,14 +169,8 @@ class JobTracker:
         """Take back stops on a server of work that goes on all the same: the cluster has found room otherwise."""
         for one in list(self.tasks.values()):
             if one.phase is Phase.RUNNING and one.stopping and not one.cancelled and one.server == server:
-                yield from self._stopped(one)
+                yield from self.stopped(one)
                 yield from self._adopted(one, server)
-
-    def _stopped(self, task: Task) -> Iterator[ev.Event]:
-        """Report that the present attempt has stopped."""
-        task.phase, task.shares = Phase.WAITING, ()
-        task.stopping = False
-        yield ev.Stopped(task.job, task.attempt, 0, 0)  # nobody knows what was saved
 
     def _adopted(self, task: Task, real: str) -> Iterator[ev.Event]:
         """Report that a job runs on a server as its next attempt."""

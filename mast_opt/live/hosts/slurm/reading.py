@@ -140,10 +140,10 @@ def texts_now(limit_s: float) -> tuple[dict[str, str], int]:
     Raises:
         InputError: one is missing, fails or is late.
     """
-    return {name: text for name, words in PROGRAMS.items() if (text := _printed(words, limit_s))}, int(time.time())
+    return {name: text for name, words in PROGRAMS.items() if (text := printed(words, limit_s))}, int(time.time())
 
 
-def _printed(words: tuple[str, ...], limit_s: float) -> str:
+def printed(words: tuple[str, ...], limit_s: float) -> str:
     """Output of a program; nothing where the cluster has no topology or no accounting. Raises InputError."""
     program = shutil.which(words[0])
     if program is None:

@@ -1,0 +1,400 @@
+"""Slurm behind the protocol of hosts: held jobs come in, and a start pins a job to nodes and releases it.
+
+A job is ours if it was submitted with ``--hold`` and the comment ``mast-opt``. Every other job that runs is taken over
+as work that cannot be stopped. Slurm is right: where a job runs on other nodes than the loop chose, the loop follows.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from mast_opt.core.errors import InputError, UsageError
+from mast_opt.core.units import MILLI
+from mast_opt.live.hosts.kueue.jobs import shares_at
+from mast_opt.live.hosts.protocol import Attempt, Can
+from mast_opt.live.hosts.slurm.placement import Need, held_by, need_of, tasks_on
+from mast_opt.live.hosts.slurm.reading import Cluster, cluster_of, printed, texts_now
+from mast_opt.live.hosts.slurm.request import ask_in, number
+from mast_opt.live.hosts.tracking import Phase, Task, Tracker, taken_over
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Command, Start, Stop
+from mast_opt.live.loop.events import Event, JobSpec
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+from mast_opt.problems.job_placement.units import WHOLE
+
+OURS = re.compile(r"mast-opt(?:$|\s)")
+_TIER = re.compile(r"\stier=(\d)(?:$|\s)")
+LEAST_TIER = 9
+"""Tier of a job whose comment states none, and of work that is not ours."""
+ENDED = {"CANCELLED": "it was cancelled", "TIMEOUT": "it reached its time limit"}
+"""State of a job that has ended → what is said of it; of other states, their name."""
+ALIVE = ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "REQUEUED", "REQUEUE_HOLD")
+
+
+class Programs(Protocol):
+    """Slurm's programs. Every method raises InputError where one is missing, fails or is late."""
+
+    def texts(self) -> tuple[Mapping[str, str], int]:
+        """Texts that the programs of ``PROGRAMS`` print, and the time."""
+        ...
+
+    def call(self, *words: str) -> None:
+        """Call a program that changes something."""
+        ...
+
+
+class RealPrograms:
+    """Slurm's programs on this machine.
+
+    Args:
+        limit_s: how long each of them may take.
+    """
+
+    def __init__(self, limit_s: float = 20.0) -> None:
+        self._limit_s = limit_s
+
+    def texts(self) -> tuple[Mapping[str, str], int]:
+        """Call the programs that print the state of a Slurm cluster."""
+        return texts_now(self._limit_s)
+
+    def call(self, *words: str) -> None:
+        """Call a program of Slurm that changes a job."""
+        printed(words, self._limit_s)
+
+
+class SlurmHost:
+    """Host that runs the held jobs of a Slurm cluster.
+
+    Args:
+        programs: of Slurm.
+        every_s: seconds between two looks.
+        on_problem: called with why Slurm cannot be looked at, and with an empty text when it can be again.
+    """
+
+    name = "slurm"
+    can = frozenset({Can.STOP})
+
+    def __init__(
+        self, programs: Programs, *, every_s: float = 5.0, on_problem: Callable[[str], object] = lambda words: None
+    ) -> None:
+        self._programs, self._every_s, self._on_problem = programs, every_s, on_problem
+        self._tracker = Tracker()
+        self._lock = threading.RLock()
+        self._cluster: Cluster | None = None
+        self._jobs: dict[str, Mapping[str, Any]] = {}
+        self._fresh = False
+        self.problem = ""
+        """Reason why Slurm cannot be looked at; empty while it can."""
+        self._call: Callable[[], None] = lambda: None
+        self._due, self._stop = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def servers(self) -> tuple[Server, ...]:
+        """Nodes that take jobs now, for a new log. Raises InputError."""
+        self._look()
+        assert self._cluster is not None
+        return tuple(servers_of(self._cluster).values())
+
+    # --- Host ---
+
+    def resume(self, jobs: Iterable[JobRecord]) -> None:
+        """Take over the jobs of a log, which are jobs of Slurm. Raises InputError."""
+        if self._cluster is None:
+            self._look()
+        with self._lock:
+            self._tracker = Tracker()
+            for one in jobs:
+                home, _, key = one.name.rpartition(":")
+                self._tracker.tasks[one.name] = taken_over(one, key, home)
+            self._fresh = True
+
+    def listen(self, call: Callable[[], None]) -> None:
+        """Let the Slurm host call this function whenever there are reports."""
+        self._call = call
+
+    def begin(self) -> None:
+        """Look at Slurm and act in a thread from now on, until ``close``."""
+        self._thread = threading.Thread(target=self._run, name="mast-opt slurm", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread of the Slurm host; jobs go on."""
+        self._stop.set()
+        self._due.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def carry_out(self, now_ms: int, command: Command) -> None:
+        """Carry out a command, in the thread of the Slurm host."""
+        with self._lock:
+            if isinstance(command, Start):
+                self._tracker.start(command)
+            elif isinstance(command, Stop):
+                self._tracker.stop(command)
+            else:
+                raise UsageError(f"Slurm starts and stops jobs; it got {type(command).__name__}")
+            self._fresh = True
+        self._due.set()
+
+    def reports(self, now_ms: int) -> Sequence[Event]:
+        """Events of Slurm's jobs and nodes since the last call."""
+        with self._lock:
+            self._fresh = False
+            return [] if self._cluster is None else list(self._reports(self._cluster))
+
+    def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
+        """Return no events of Slurm: what runs on a node that somebody has closed goes on."""
+        return ()
+
+    def next_ms(self) -> int | None:
+        """Time to ask the Slurm host for reports again; None if there are none."""
+        return 0 if self._fresh else None
+
+    def observe(self) -> Collection[Attempt]:
+        """Attempts of jobs that run in Slurm."""
+        with self._lock:
+            tasks = [one for one in self._tracker.tasks.values() if one.phase is Phase.RUNNING]
+            return {(one.job, one.attempt) for one in tasks if _state(self._jobs.get(one.key)) == "RUNNING"}
+
+    # --- looking ---
+
+    def _look(self) -> None:
+        """Read what Slurm's programs print. Raises InputError."""
+        texts, now_s = self._programs.texts()
+        cluster = cluster_of(texts, now_s)
+        with self._lock:
+            self._cluster = cluster
+            self._jobs = {str(one["job_id"]): one for one in json.loads(texts["squeue.json"])["jobs"]}
+            self._fresh = True
+
+    def step(self) -> None:
+        """Look at Slurm once, and do what is due for its jobs. Raises InputError if it cannot be reached."""
+        self._look()
+        self._call()
+        self.act()
+
+    def _run(self) -> None:
+        """Body of the Slurm host's thread."""
+        failures = 0
+        while not self._stop.is_set():
+            self._due.wait(self._every_s)
+            self._due.clear()
+            if self._stop.is_set():
+                return
+            try:
+                self.step()
+                failures, words = 0, ""
+            except InputError as error:
+                failures, words = failures + 1, str(error)
+            if words != self.problem:
+                self.problem = words
+                self._on_problem(words)
+            if failures:
+                self._stop.wait(min(60.0, self._every_s * 2 ** (failures - 1)))
+
+    # --- acting ---
+
+    def act(self) -> None:
+        """Hold, pin, release and stop jobs as the loop wants now. Raises InputError if a program is late or missing."""
+        with self._lock:
+            todo = [words for task in self._tracker.tasks.values() if not task.home for words in self._due_for(task)]
+        for words in todo:
+            self._programs.call(*words)
+        if todo:
+            self._due.set()  # look at what has come of it
+
+    def _due_for(self, task: Task) -> Iterator[tuple[str, ...]]:
+        """Calls of Slurm's programs that are due for a job."""
+        job = self._jobs.get(task.key)
+        state = _state(job)
+        if job is None or state not in ("PENDING", "RUNNING"):
+            return
+        held = state == "PENDING" and not number(job["priority"])
+        if task.stopping and task.cancelled:
+            yield "scancel", task.key
+        elif state == "RUNNING":
+            if task.stopping:
+                yield "scontrol", "requeuehold", task.key
+        elif task.phase is Phase.WANTED and not task.stopping:
+            if held:
+                yield self._pinned(task)
+                yield "scontrol", "release", task.key
+        elif not held:
+            yield "scontrol", "hold", task.key
+        elif job.get("required_nodes"):
+            yield "scontrol", "update", f"jobid={task.key}", "reqnodelist="
+
+    def _pinned(self, task: Task) -> tuple[str, ...]:
+        """Call that pins a held job to the nodes that the loop has chosen."""
+        assert self._cluster is not None
+        chosen = {share.server for share in task.shares}
+        names = [name for name in self._cluster.names if name in chosen]
+        return "scontrol", "update", f"jobid={task.key}", f"reqnodelist={','.join(names)}", "starttime=now"
+
+    # --- what Slurm says ---
+
+    def _reports(self, cluster: Cluster) -> Iterator[Event]:
+        """Events that the loop has to learn from Slurm."""
+        tracker = self._tracker
+        yield from tracker._answers
+        tracker._answers.clear()
+        yield from tracker.changed_servers(
+            servers_of(cluster), dict.fromkeys(cluster.names, "Slurm starts no jobs on it")
+        )
+        running = {str(one.number): one for one in cluster.running}
+        for phase in (Phase.RUNNING, Phase.WANTED, Phase.WAITING):  # room is given before it is taken
+            for task in [one for one in tracker.tasks.values() if one.phase is phase]:
+                yield from self._follow(task, cluster, running)
+        known = {task.key for task in tracker.tasks.values()}
+        for key, job in self._jobs.items():
+            ours, state = OURS.match(str(job.get("comment") or "")), _state(job)
+            if key in known or state not in ("PENDING", "RUNNING"):
+                continue
+            if ours and (spec := spec_of(cluster, job)) is not None:
+                tracker.tasks[key] = Task(key, key, spec)
+                yield ev.Submitted(key, spec)
+                yield from self._follow(tracker.tasks[key], cluster, running)
+            elif not ours and key in running:
+                nodes, amounts = running[key].nodes, running[key].amounts.max(0)
+                kinds = {types_of(cluster)[at]: int(amounts[2:].sum()) * WHOLE for at in nodes}
+                size = max(kinds.values()), int(amounts[0]) * MILLI, int(amounts[1])
+                name, spec = f"slurm:{key}", JobSpec(LEAST_TIER, len(nodes), *size, kinds)
+                tracker.tasks[name] = Task(name, key, spec, "slurm")
+                yield ev.Submitted(name, spec)
+                yield from self._follow(tracker.tasks[name], cluster, running)
+
+    def _follow(self, task: Task, cluster: Cluster, running: Mapping[str, Any]) -> Iterator[Event]:
+        """Report what has become of a job in Slurm."""
+        job, tracker = self._jobs.get(task.key), self._tracker
+        state = _state(job)
+        if state not in ALIVE:
+            yield from self._end(task, state)
+        elif task.key in running:
+            names = [cluster.names[at] for at in running[task.key].nodes]
+            there = {share.server for share in task.shares} == set(names)
+            if task.phase is Phase.WANTED and there and not task.stopping:
+                task.phase = Phase.RUNNING
+                yield ev.Started(task.job, task.attempt)
+            elif not there or task.phase is Phase.WAITING:
+                if not all(name in tracker.servers for name in names):
+                    return
+                if task.phase is not Phase.WAITING:
+                    yield from tracker.stopped(task)
+                yield from self._adopted(task, names)
+        elif state == "PENDING" and (task.phase is Phase.RUNNING or (task.phase is Phase.WANTED and task.stopping)):
+            assert job is not None
+            if not number(job["priority"]) or task.phase is Phase.RUNNING:
+                yield from tracker.stopped(task)
+
+    def _end(self, task: Task, state: str) -> Iterator[Event]:
+        """Report that a job has ended in Slurm, or is not there any more."""
+        del self._tracker.tasks[task.job]
+        if task.phase is Phase.WAITING:
+            yield ev.Cancelled(task.job)
+        elif state == "COMPLETED" or (task.home and not state):
+            yield ev.Finished(task.job, task.attempt)
+        else:
+            yield ev.Failed(
+                task.job, task.attempt, ENDED.get(state, state.lower() or "Slurm does not know it any more")
+            )
+
+    def _adopted(self, task: Task, names: Sequence[str]) -> Iterator[Event]:
+        """Report that a job runs on nodes as its next attempt."""
+        tracker = self._tracker
+        held: dict[str, dict[int, int]] = {name: {} for name in names}
+        for one in tracker.tasks.values():
+            for share in one.shares if one is not task else ():
+                for gpu, amount in share.gpus.items() if share.server in held else ():
+                    held[share.server][gpu] = held[share.server].get(gpu, 0) + amount
+        each, more = divmod(task.spec.tasks, len(names))
+        shares: list[Share] = []
+        for at, name in enumerate(names):
+            server, kinds = tracker.servers[name], task.spec.gpu_types or {}
+            mgpu = kinds.get(server.gpu_type, task.spec.mgpu)
+            spec = replace(task.spec, tasks=each + (at < more), gpu_types=None, mgpu=mgpu)
+            shares += shares_at(spec, name, server.gpus, held[name])
+        task.shares, task.phase, task.attempt, task.stopping = tuple(shares), Phase.RUNNING, task.attempt + 1, False
+        first = tracker.servers[names[0]]
+        yield ev.Adopted(task.job, task.attempt, first.region, first.cluster, task.shares)
+
+
+def _state(job: Mapping[str, Any] | None) -> str:
+    """State of a job of Slurm; empty if there is none."""
+    stated = "" if job is None else job["job_state"]
+    return str(stated if isinstance(stated, str) else stated[0])
+
+
+def types_of(cluster: Cluster) -> list[str]:
+    """Type of each node: nodes of one type have the same GPUs, partitions and features, so that a job may run on all of
+    them or on none."""
+    found = []
+    for at, has in enumerate(cluster.features):
+        kinds = [kind for kind, count in zip(cluster.kinds, cluster.capacity[at, 2:], strict=True) if count]
+        inside = [name for name, one in cluster.partitions.items() if one.nodes[at]]
+        found.append(" ".join(("+".join(kinds) or "cpu", ",".join(inside), *sorted(has))).strip())
+    return found
+
+
+def servers_of(cluster: Cluster) -> dict[str, Server]:
+    """Nodes of Slurm that take jobs, as servers by name: the smallest switch or block is the rack, the largest the
+    cluster."""
+    region = cluster.settings.get("ClusterName", "slurm")
+    found = {}
+    for at, (name, kind) in enumerate(zip(cluster.names, types_of(cluster), strict=True)):
+        levels = [group for group, nodes in cluster.groups if nodes[at]] or [region]
+        cpus, memory, *gpus = cluster.capacity[at].tolist()
+        if cluster.usable[at]:
+            top = f"{region}/{levels[-1]}"
+            found[name] = Server(name, region, top, f"{top}/{levels[0]}", kind, sum(gpus), cpus * MILLI, memory)
+    return found
+
+
+def spec_of(cluster: Cluster, job: Mapping[str, Any]) -> JobSpec | None:
+    """Specification of a job of Slurm, as a gang of equal tasks, one for each node; None where no node can serve it, or
+    it names nodes.
+
+    Tasks of one gang may not share a node, so each counts more than half of the processors of the largest one.
+    """
+    found: dict[int, Need] = {}
+    count = 1
+    try:
+        ask = ask_in(job)
+        needs = [need_of(cluster, ask, cluster.partitions[one]) for one in ask.partitions if one in cluster.partitions]
+    except (InputError, ValueError):  # Slurm will not start it either
+        return None
+    for need in needs:
+        tasks = tasks_on(cluster, need, cluster.capacity)
+        count = max(count, need.least_nodes, -(-ask.tasks // max(1, int(tasks.max()))))
+        found |= {int(at): need for at in np.flatnonzero(tasks * count >= ask.tasks) if int(at) not in found}
+    names_nodes = bool(ask.on or ask.not_on) and _state(job) != "RUNNING"
+    if not found or names_nodes or (ask.most_nodes is not None and count > ask.most_nodes):
+        return None
+    places = np.array([*found])
+    spread = replace(ask, tasks=-(-ask.tasks // count))
+    held = np.array(
+        [held_by(cluster, replace(need, ask=spread), places[at : at + 1])[0] for at, need in enumerate(found.values())]
+    )
+    cpus = int(held[:, 0].max())
+    if count > 1:
+        cpus = max(cpus, int(cluster.capacity[places, 0].max()) // 2 + 1)
+    tier = _TIER.search(str(job.get("comment")))
+    kinds = types_of(cluster)
+    gpus = {kinds[at]: int(row[2:].sum()) * WHOLE for at, row in zip(places, held, strict=True)}
+    limit = number(job.get("time_limit"))
+    return JobSpec(
+        tier=LEAST_TIER if tier is None else int(tier[1]),
+        tasks=count,
+        mgpu=max(gpus.values()),
+        cpu_mcores=cpus * MILLI,
+        memory_mib=int(held[:, 1].max()),
+        gpu_types=gpus,
+        prefer="rack",
+        preemptible=bool(job.get("requeue")),
+        limit_ms=None if limit is None else limit * 60 * MILLI,
+    )

@@ -1,0 +1,117 @@
+"""Jobs of a loop whose host has work of its own: what the loop wants of each, and what it has been told."""
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Start, Stop
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+
+CANCELLED = "cancelled"
+"""Reason why a loop stops work that nobody wants any more."""
+
+
+class Phase(enum.Enum):
+    """Phase of a job in the loop."""
+
+    WAITING = "waiting"
+    WANTED = "wanted"
+    """The job is to start, and the host has not started it yet."""
+    RUNNING = "running"
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A job of the loop, which its host knows under a key, or (foreign) one that the host has on its own account."""
+
+    job: str
+    key: str
+    spec: ev.JobSpec
+    home: str = ""
+    """Cluster of foreign work."""
+    attempt: int = 0
+    phase: Phase = Phase.WAITING
+    shares: tuple[Share, ...] = ()
+    stopping: bool = False
+    """True if the loop has asked the job to stop, or has taken its place away."""
+    cancelled: bool = False
+
+    @property
+    def server(self) -> str:
+        """The first server where a job is to run, or runs; empty if there is none."""
+        return self.shares[0].server if self.shares else ""
+
+    @property
+    def cluster(self) -> str:
+        """The cluster of a job's server in Kueue."""
+        return self.server.partition("/")[0]
+
+
+def taken_over(record: JobRecord, key: str, home: str = "") -> Task:
+    """The task of a job that a log leads to."""
+    task = Task(record.name, key, record.spec, home, record.attempt, Phase.WAITING, record.shares)
+    if record.state in (JobState.RUNNING, JobState.STARTING, JobState.STOPPING):
+        task.phase = Phase.WANTED if record.state is JobState.STARTING else Phase.RUNNING
+        task.stopping = record.state is JobState.STOPPING
+        task.cancelled = record.cancelled
+    return task
+
+
+@dataclass
+class Tracker:
+    """The jobs of a loop, and the servers that it knows."""
+
+    tasks: dict[str, Task] = field(default_factory=dict, kw_only=True)
+    """Tasks by the name of the job."""
+    servers: dict[str, Server] = field(default_factory=dict, kw_only=True)
+    """Servers in service, by name."""
+    _answers: list[ev.Event] = field(default_factory=list, kw_only=True)
+
+    def start(self, command: Start) -> None:
+        """Note that the loop wants an attempt of a job to run on these servers."""
+        task = self.tasks.get(command.job)
+        if task is None:
+            self._answers.append(ev.Failed(command.job, command.attempt, "the host has no such job"))
+        elif command.attempt > task.attempt:
+            task.attempt, task.shares, task.phase = command.attempt, command.shares, Phase.WANTED
+            task.stopping = False
+        elif command.attempt < task.attempt or task.phase is Phase.WAITING:  # that one is over
+            self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
+
+    def stop(self, command: Stop) -> None:
+        """Note that the loop wants an attempt of a job to stop on these servers."""
+        task = self.tasks.get(command.job)
+        if task is None or task.attempt != command.attempt or task.phase is Phase.WAITING:
+            self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
+            return
+        task.stopping = True
+        task.cancelled |= command.why == CANCELLED
+
+    def changed_servers(self, found: Mapping[str, Server], lost: Mapping[str, str]) -> Iterator[ev.Event]:
+        """Report servers of a host that have come, gone or changed.
+
+        Args:
+            found: servers in service now.
+            lost: server → why it is not in service, where that is known.
+        """
+        for name in sorted(set(self.servers) - set(found)):
+            del self.servers[name]
+            yield ev.ServerDown(name, (lost.get(name) or "the host does not offer it any more")[:1000])
+            for task in self.tasks.values():
+                gone = any(share.server == name for share in task.shares)
+                task.stopping |= gone and task.phase is not Phase.WAITING
+        for name, one in found.items():
+            if name not in self.servers:
+                yield ev.ServerUp.of(one)
+            self.servers[name] = one
+            # again, as what is held may have kept it from being so
+            yield ev.CapacitySet(name, one.gpus, one.cpu_mcores, one.memory_mib)
+
+    def stopped(self, task: Task) -> Iterator[ev.Event]:
+        """Report that the present attempt has stopped."""
+        task.phase, task.shares = Phase.WAITING, ()
+        task.stopping = False
+        yield ev.Stopped(task.job, task.attempt, 0, 0)  # nobody knows what was saved

@@ -245,7 +245,7 @@ def test_jobs_of_others_fail() -> None:
     tracker.start(Start("mine", 1, ()))
     host = KueueHost(Clusters({"east": 8}).manager, {})
     assert host.reports(0) == []
-    assert tracker._answers == [ev.Failed("mine", 1, "Kueue has no such workload")]
+    assert tracker._answers == [ev.Failed("mine", 1, "the host has no such job")]
     with pytest.raises(UsageError, match="makes room"):
         host.carry_out(0, Drop(1, "logs", "east"))
 

@@ -457,8 +457,9 @@ def test_every_function_that_takes_limits_takes_those_of_their_class() -> None:
     assert taken.pop("solve") == set(SolveControl.__annotations__)
     assert taken.pop("solve_goals") == set(SolveControl.__annotations__)
     assert taken.pop("resolve") == {"time_limit_s", "gap", "iterations"}
+    assert taken.pop("buy_in_time") == {*SolveLimits.__annotations__, "on_event"}
     assert taken.pop("explain") == set(TimeLimits.__annotations__)
-    assert len(taken) == 7
+    assert len(taken) == 6
     assert all(names == set(SolveLimits.__annotations__) for names in taken.values())
 
 

@@ -103,6 +103,8 @@ def workload() -> Object:
     found = running("w", {**pods(), "minCount": 1, "topologyRequest": {"required": "rack"}, "template": {"spec": POD}})
     found["status"]["reclaimablePods"] = [{"name": "main", "count": 0}]
     found["status"]["admissionChecks"] = [{"name": "a", "state": "Ready", "message": ""}]
+    found["spec"]["preemptionGates"] = [{"name": "gate"}]
+    found["status"]["preemptionGates"] = [{"name": "gate", "position": "Open"}]
     found["metadata"]["ownerReferences"] = OWNER
     return found
 

@@ -14,6 +14,7 @@ from mast_opt.live.loop.past_state import PastState
 from mast_opt.live.loop.state import State
 from mast_opt.problems.job_placement.live_fleet.types import Share
 from tests.loop import test_sharing
+from tests.loop.test_metrics import stored
 from tests.simulation import test_driver
 
 UP = ev.ServerUp("s", "east", "c", "b", "A", 2, 0, 0)
@@ -37,9 +38,9 @@ def agree(state: State, fold: LogFold) -> None:
 
 def both(log: Iterable[ev.Stored], state: State) -> None:
     fold = LogFold()
-    for stored in log:
-        state.apply(stored.seq, stored.at_ms, stored.event)
-        fold.take(stored.at_ms, stored.event)
+    for one in log:
+        state.apply(one.seq, one.at_ms, one.event)
+        fold.take(one.at_ms, one.event)
         agree(state, fold)
 
 
@@ -50,7 +51,7 @@ def test_with_the_state_of_the_loop(name: str) -> None:
 
 
 def test_with_the_state_where_jobs_share_gpus() -> None:
-    both(test_sharing.stored(*test_sharing.LOG), State([test_sharing.UP.as_server()], tiers=(0,)))
+    both(stored(*test_sharing.LOG), State([test_sharing.UP.as_server()], tiers=(0,)))
 
 
 def events(*given: tuple[int, ev.Event]) -> list[ev.Stored]:

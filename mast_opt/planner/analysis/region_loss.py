@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+from mast_opt.core.errors import FormulationTooLarge
 from mast_opt.core.solve_limits import SolveLimits, params_of
 from mast_opt.planner.solving.auto_strategy import EXACT
 from mast_opt.planner.solving.clock import Clock
@@ -31,7 +32,8 @@ class RegionLoss:
 
 
 def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[SolveLimits]) -> RegionLoss | None:
-    """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose, or time is too short.
+    """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose, and where time or
+    memory is too short.
 
     Replicas are those of the plan, and none is copied after the loss; work is placed again where its data is left,
     by the goal ``least-change``. With a time limit the figures are those of the best placement found.
@@ -54,9 +56,12 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
         columns = LARGEST + 1 if kind.formulation.size is None else kind.formulation.size(instance).columns
         if columns > min(LARGEST, COLUMNS_A_SECOND * clock.remaining_s / left):
             return None
-        formulation = kind.formulate(instance)
         params = params_of({**limits, "time_limit_s": clock.budget_s(1 / left)})
-        result = backends.get(EXACT).solve(formulation.mip, params)
+        try:
+            formulation = kind.formulate(instance)
+            result = backends.get(EXACT).solve(formulation.mip, params)
+        except FormulationTooLarge:
+            return None
         if result.x is None:
             return None
         found = kind.verification.verify(instance, formulation.decode(result.x)).metrics

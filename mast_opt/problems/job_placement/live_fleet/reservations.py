@@ -59,7 +59,7 @@ def reservations(problem: JobPlacement, plan: Plan, waiting: Ints) -> dict[int, 
         if j in p.parts.job:
             first = works.parts_fit_by(j, left)
             region = max(left, key=works.free_mgpu.__getitem__) if first is None else p.regions.index(first.region)
-            found[j] = Reservation(j, region, first and first.by_ms, first.servers if first else ())
+            found[j] = Reservation(j, region, first.by_ms if first else None, first.servers if first else ())
             taken.add(region)
             continue
         times = {region: works.times(j, region) for region in left}

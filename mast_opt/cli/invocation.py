@@ -91,7 +91,7 @@ class Run:
         def report(kind: str, seconds: float | None) -> None:
             if seconds is None:
                 self.say(
-                    f"compiling for {kind}, once for this installation: usually about a minute, beyond any time limit"
+                    f"compiling for {kind}, once for this installation, beyond any time limit: one to five minutes"
                 )
             else:
                 self._compiled_s += seconds

@@ -52,7 +52,7 @@ class _Demand:
     arrived_mgpu: int = 0
     """Request of the jobs that came on the day of ``at_ms``, in milli-GPUs."""
     mean_arrived_mgpu: int | None = None
-    """Weighted mean of that over the days that are over; None before the first one is."""
+    """Weighted mean of that over the days that are over; None before the first day ends."""
     read: dict[str, int] = field(default_factory=dict)
     """Dataset → day on which a job that reads it was last submitted."""
 
@@ -157,8 +157,8 @@ class Demand:
         return total // max(1, now_ms % DAY_MS) if mean is None else mean
 
     def forecast_by_arrivals_mgpu(self, of: DemandClass, now_ms: int) -> int:
-        """Forecast of the demand of a class if no job waited: what comes each day, times the GPU time that jobs of its
-        tier took for what they asked for. The one of ``forecast_mgpu`` as long as no job of the tier has run.
+        """Forecast of the demand of a class if no job waited: the request of the jobs that come on a day, times the run
+        time of a job of its tier. The value of ``forecast_mgpu`` until a job of the tier has run.
         """
         asked, ran = self._ended.get(of.tier, (0, 0))
         if not ran:

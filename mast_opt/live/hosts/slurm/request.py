@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, NoReturn
 
 from mast_opt.core.errors import InputError
@@ -70,7 +70,7 @@ def names_in(text: str) -> tuple[str, ...]:
     """Names of a list of Slurm, such as ``n[0-1,7],login``. Raises InputError."""
     found: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
-        found += _expanded(part)
+        found += islice(_expanded(part), MOST_NAMES + 1)
         if len(found) > MOST_NAMES:
             raise InputError(f"{text[:60]}: expected at most {MOST_NAMES:,} names")
     return tuple(found)

@@ -31,7 +31,7 @@ BUDGET = {
     "planner/io": 3533,
     "planner/proof": 1140,
     "planner/report": 2424,
-    "planner/solving": 2453,
+    "planner/solving": 2456,
     "problems/backends": 1852,
     "problems/data_placement": 14380,
     "problems/job_placement": 12775,

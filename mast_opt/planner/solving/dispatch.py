@@ -125,7 +125,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         solver = EXACT
     check_request(kind, solver, iterations, formulation)
     problem, overrides = _overridden(problem, weights, order, limits, goal)
-    settling = settling_of(kind, problem, near, freeze)
+    settling = settling_of(kind, problem, near, freeze, between=carried is not None)
     clock = Clock(time_limit_s if time_limit_s is None or settling is None else time_limit_s * (1 - KEPT))
     request = Request(
         problem=problem,

@@ -71,6 +71,8 @@ class Settling:
     problem: Problem[Any]
     reference: Any
     name: str
+    between: bool = False
+    """Search only between the two plans, however small the program is."""
 
     @cached_property
     def applies(self) -> bool:
@@ -140,7 +142,7 @@ class Settling:
             mip = mip.limit_term(term, with_slack(verdict.terms[term]))
         if not order:
             mip = mip.limit_term(WORTH, most)
-        if len(mip.cost) > FREE_COLUMNS:
+        if self.between or len(mip.cost) > FREE_COLUMNS:
             same = decided[mip.integral[decided] & (abs(x[decided] - there[decided]) < 0.5)]
             mip = mip.fix(same, np.rint(x[same]))
         return mip.minimise({ROWS: 1.0})
@@ -153,7 +155,9 @@ class Settling:
         return judged.objective <= most
 
 
-def settling_of(kind: Kind[Any, Any], problem: Problem[Any], near: object, freeze: object) -> Settling | None:
+def settling_of(
+    kind: Kind[Any, Any], problem: Problem[Any], near: object, freeze: object, *, between: bool = False
+) -> Settling | None:
     """The last pass of a problem: to a plan to stay near, or else to the present state; None where there is neither.
 
     Raises:
@@ -163,7 +167,7 @@ def settling_of(kind: Kind[Any, Any], problem: Problem[Any], near: object, freez
     if near is not None:
         check_plan(kind, problem, near)
     reference = near if near is not None or freeze else kind.analysis.current_plan(problem)
-    settling = Settling(kind, problem, reference, "today" if near is None else "near")
+    settling = Settling(kind, problem, reference, "today" if near is None else "near", between)
     if reference is not None and not freeze and settling.applies:
         return settling
     if near is not None:

@@ -85,9 +85,9 @@ def _expanded(part: str) -> Iterator[str]:
     inside, _, tail = rest.partition("]")
     for one in inside.split(","):
         match = _RANGE.fullmatch(one)
-        if match is None:
-            raise InputError(f"{part}: expected numbers in the brackets, as in n[0-3]")
-        first, last = match["first"], match["last"] or match["first"]
+        first, last = (match["first"], match["last"] or match["first"]) if match else ("1", "0")
+        if int(first) > int(last):
+            raise InputError(f"{part}: expected numbers in ascending order in the brackets, as in n[0-3]")
         if int(last) - int(first) > MOST_NAMES:
             raise InputError(f"{part}: expected at most {MOST_NAMES:,} names")
         for number in range(int(first), int(last) + 1):

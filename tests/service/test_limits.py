@@ -198,7 +198,9 @@ def test_a_stream_ends_with_its_token(tmp_path: Path) -> None:
             submit(live, f"before-{number}").result(60)
         stored = json.loads(path.read_text())
         stored["tokens"] = [one for one in stored["tokens"] if one["name"] == "eve"]
-        path.write_text(json.dumps(stored))
+        (tmp_path / "new.json").write_text(json.dumps(stored))
+        (tmp_path / "new.json").chmod(path.stat().st_mode)
+        (tmp_path / "new.json").replace(path)  # a file that is half written would let nobody in
         submit(live, "after").result(60)
         assert (b"after" in _said(ada), b"after" in _said(eve, b"after")) == (False, True)
         live.problem = "over"

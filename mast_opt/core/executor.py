@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -157,19 +157,24 @@ class _InFile(Generic[SharedT]):
     path: Path
 
     def get(self) -> SharedT:
-        """The shared value, read from its file once in each process."""
-        if _kept.path != self.path:
-            _kept.path, _kept.value = None, None
-            with self.path.open("rb") as file:
-                _kept.value = pickle.load(file)
-            _kept.path = self.path
-        return cast(SharedT, _kept.value)
+        """The shared value, read from its file once in each process.
+
+        Calls whose worker was lost are made in threads of this process, so several may ask for different values.
+        """
+        with _kept.lock:
+            if _kept.path != self.path:
+                _kept.path, _kept.value = None, None
+                with self.path.open("rb") as file:
+                    _kept.value = pickle.load(file)
+                _kept.path = self.path
+            return cast(SharedT, _kept.value)
 
 
 @dataclass
 class _Kept:
     path: Path | None = None
     value: object = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 _kept = _Kept()

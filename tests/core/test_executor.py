@@ -6,11 +6,12 @@ import os
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mast_opt.core.errors import BackendUnavailable
-from mast_opt.core.executor import Executor, Shared, WorkerLost, executor
+from mast_opt.core.executor import Executor, Shared, WorkerLost, _Kept, executor
 
 pytestmark = pytest.mark.second_tier
 
@@ -72,6 +73,21 @@ def test_a_value_is_shared_by_calls(name: str) -> None:
         handles = [workers.share([1, 2]), workers.share([3, 4])]
         for handle, total in zip([*handles, *handles], (3, 7, 3, 7), strict=True):
             assert workers.run(look, handle, lambda: False) == (total, True)
+
+
+def test_threads_of_one_process_get_their_own_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls whose worker was lost are made side by side in the process that shared the values."""
+
+    class Slow(_Kept):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            time.sleep(0.01)
+
+    monkeypatch.setattr("mast_opt.core.executor._kept", Slow())
+    with executor("processes", 1, threading.Event()) as workers:
+        values = [workers.share(number) for number in range(4)]
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(lambda one: one.get(), values)) == [0, 1, 2, 3]
 
 
 def test_a_process_that_does_not_stop_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_nothing_is_said_where_no_limit_does() -> None:
 
 
 def test_a_job_of_several_parts_says_when_it_fits() -> None:
-    """It is told by any of its parts."""
+    """The name of any part finds the job's start."""
     problem = with_parts(4, 4)
     found = planned_starts(problem, empty(problem), ["both/b"])
     assert found == {

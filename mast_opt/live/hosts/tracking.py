@@ -1,4 +1,4 @@
-"""Jobs of a loop whose host has work of its own: what the loop wants of each, and what it has been told."""
+"""Jobs of a loop on a host that other users share: the attempt that the loop wants of each, and its reported phase."""
 
 import enum
 from collections.abc import Iterator, Mapping

@@ -35,7 +35,7 @@ _CHANGES_NOTHING = ("GET", "HEAD", "OPTIONS")
 _ONCE = frozenset({b"authorization", b"content-encoding", b"content-type", b"idempotency-key", b"sec-fetch-site"})
 """Headers that say nothing certain if there are two of them."""
 _NO_NAME = frozenset("/?#@\\")
-"""Characters that end the name of a host, or begin it anew, in an address."""
+"""Characters that end the host name in an address, or separate it from user names."""
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 

@@ -83,7 +83,7 @@ def main(folder: Path) -> None:
             assert state(pair)[1] in ("h[0-1]", "h[2-3]")
             low = [ours(8, "-p", "batch", "-N1", "--gres=gpu:a100:8") for _ in range(3)]
             wait_for(lambda: all(map(runs, low)), 120)
-            print("three run on", sorted(state(one)[1] for one in low), "beside the work of others on a0", flush=True)
+            print("three run on", sorted(state(one)[1] for one in low), "while others use a0", flush=True)
             assert sorted(state(one)[1] for one in low) == ["a1", "a2", "a3"]
             high = ours(0, "-p", "batch", "-N1", "--gres=gpu:a100:8")
             wait_for(lambda: runs(high), 180)

@@ -196,9 +196,9 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
     present |= {
         "gpu_supply": {"usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at] > 0},
         "gpu_demand": {},
-        "workloads": {"app": named},
-        "datasets": {"copies_max": p.datasets.copies_max < len(p.regions)},
     }
+    present["workloads"]["app"] = named
+    present["datasets"]["copies_max"] = p.datasets.copies_max < len(p.regions)
     there = {name for name, group in (("links", p.links), ("candidates", p.candidates)) if group is not None}
     return header, Tables(axes, values, present, left_out(SCHEMA, values) - there)
 

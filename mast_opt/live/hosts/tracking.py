@@ -4,8 +4,9 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Start, Stop
+from mast_opt.live.loop.commands import Command, Start, Stop
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
@@ -69,6 +70,15 @@ class Tracker:
     servers: dict[str, Server] = field(default_factory=dict, kw_only=True)
     """Servers in service, by name."""
     _answers: list[ev.Event] = field(default_factory=list, kw_only=True)
+
+    def carry_out(self, command: Command, can: str) -> None:
+        """Note what the loop wants. Raises UsageError for a command of another kind, with what the host can do."""
+        if isinstance(command, Start):
+            self.start(command)
+        elif isinstance(command, Stop):
+            self.stop(command)
+        else:
+            raise UsageError(f"{can}; it got {type(command).__name__}")
 
     def start(self, command: Start) -> None:
         """Note that the loop wants an attempt of a job to run on these servers."""

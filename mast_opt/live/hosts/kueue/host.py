@@ -33,7 +33,7 @@ from mast_opt.live.hosts.kueue.places import places_of
 from mast_opt.live.hosts.kueue.watched import WatchedApi
 from mast_opt.live.hosts.protocol import Attempt, Can
 from mast_opt.live.hosts.tracking import Phase, Task
-from mast_opt.live.loop.commands import Command, Start, Stop
+from mast_opt.live.loop.commands import Command
 from mast_opt.live.loop.events import Event
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -152,12 +152,7 @@ class KueueHost:
     def carry_out(self, now_ms: int, command: Command) -> None:
         """Carry out a command, in the thread of the host."""
         with self._lock:
-            if isinstance(command, Start):
-                self._tracker.start(command)
-            elif isinstance(command, Stop):
-                self._tracker.stop(command)
-            else:
-                raise UsageError(f"Kueue starts jobs and makes room for them; it got {type(command).__name__}")
+            self._tracker.carry_out(command, "Kueue starts jobs and makes room for them")
             self._fresh = True
         self._due.set()
 

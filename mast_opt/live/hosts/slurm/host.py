@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mast_opt.core.errors import InputError, UsageError
+from mast_opt.core.errors import InputError
 from mast_opt.core.units import MILLI
 from mast_opt.live.hosts.kueue.jobs import shares_at
 from mast_opt.live.hosts.protocol import Attempt, Can
@@ -22,7 +22,7 @@ from mast_opt.live.hosts.slurm.reading import Cluster, cluster_of, printed, text
 from mast_opt.live.hosts.slurm.request import ask_in, number
 from mast_opt.live.hosts.tracking import Phase, Task, Tracker, taken_over
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Command, Start, Stop
+from mast_opt.live.loop.commands import Command
 from mast_opt.live.loop.events import Event, JobSpec
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
@@ -133,12 +133,7 @@ class SlurmHost:
     def carry_out(self, now_ms: int, command: Command) -> None:
         """Carry out a command, in the thread of the Slurm host."""
         with self._lock:
-            if isinstance(command, Start):
-                self._tracker.start(command)
-            elif isinstance(command, Stop):
-                self._tracker.stop(command)
-            else:
-                raise UsageError(f"Slurm starts and stops jobs; it got {type(command).__name__}")
+            self._tracker.carry_out(command, "Slurm starts and stops jobs")
             self._fresh = True
         self._due.set()
 

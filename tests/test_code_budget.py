@@ -20,7 +20,7 @@ BUDGET = {
     "live/loop": 4059,
     "live/policies": 4260,
     "live/reports": 551,
-    "live/service": 3482,
+    "live/service": 3498,
     "live/simulation": 4589,
     "live/slow_paths": 465,
     "live/store": 1089,

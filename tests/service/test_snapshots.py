@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,23 @@ def test_the_process_saves(tmp_path: Path) -> None:
         assert store.newest_snapshot() > 0
         wrong = snapshot_child.begin(str(tmp_path), live.epoch + 1, 0)
         assert wrong.wait(120) != 0
+
+
+@pytest.mark.second_tier
+def test_a_process_ends_with_the_service() -> None:
+    """The output of both is one pipe, which ends with the last of them."""
+    child = "from mast_opt.live.service import snapshot_child as s; s.stay_behind(); import time; time.sleep(60)"
+    begins = f"begin_child('timeit', ('-n', '1', '-r', '1', {child!r}), '')"
+    service = f"import time; from mast_opt.live.service.snapshot_child import *; {begins}; print(); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", service], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as out:
+        out.readline()
+        process.kill()
+        process.wait()
+        begun_s = time.monotonic()
+        out.read()
+    assert time.monotonic() - begun_s < 30
 
 
 def test_old_events_go_and_nothing_is_forgotten(tmp_path: Path) -> None:

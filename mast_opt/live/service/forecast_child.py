@@ -18,7 +18,7 @@ from typing import IO
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.service.restart import opening_of
-from mast_opt.live.service.snapshot_child import NICENESS, STATE, opened
+from mast_opt.live.service.snapshot_child import STATE, begin_child, opened, stay_behind
 from mast_opt.live.simulation.forecast import PastRuns, predicted
 from mast_opt.live.store.recovery import recovered
 
@@ -28,14 +28,12 @@ PAST = 200_000
 
 def begin(state: str, params: MastParams, now_ms: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
     """Begin the process that predicts starts, for the log in a folder or at a URL."""
-    command = [sys.executable, "-m", "mast_opt.live.service.forecast_child", str(now_ms), json.dumps(asdict(params))]
-    return subprocess.Popen(command, env={**os.environ, STATE: state}, stdout=out, start_new_session=True)
+    return begin_child(__name__, (str(now_ms), json.dumps(asdict(params))), state, out)
 
 
 def main() -> None:
     """Run the process that predicts starts from the service's store."""
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
+    stay_behind()
     store = opened(os.environ[STATE])
     try:
         state, past = recovered(store, opening_of(store)).state, PastRuns()

@@ -34,7 +34,7 @@ BUDGET = {
     "planner/solving": 2456,
     "problems/backends": 1852,
     "problems/data_placement": 14380,
-    "problems/job_placement": 12775,
+    "problems/job_placement": 12776,
     "problems/kind": 1951,
     "problems/mip": 1448,
     "problems/resource_allocation": 2670,

@@ -240,6 +240,18 @@ def test_an_operation_that_is_interrupted_in_a_trial_or_a_round(what: str, in_ro
     assert_consistent(fleet)
 
 
+def test_a_job_that_is_resized_has_at_risk_what_its_gpus_had() -> None:
+    """Nobody has asked since that was looked at, so that only the engine knows it."""
+    fleet = crowded(calm=True)
+    fleet.set_work("gang", 1, 1 << 40)
+    fleet.look_at_work(["r"], 3_600_001)
+    fleet.resize("gang", 1)
+    assert fleet.job("gang").gpu_hours_at_risk == 1.0
+    fleet.look_at_work(["r"], 3_600_001)
+    assert fleet.job("gang").gpu_hours_at_risk == 0.5
+    assert_consistent(fleet)
+
+
 def test_jobs_that_are_put_in_order_in_a_trial_are_undone() -> None:
     """A new layout keeps the tables of before; what is released then is released in them, whatever replaces them."""
     fleet = crowded()
@@ -295,7 +307,7 @@ def random_run(seed: int, operations: int) -> int:
     rng, interrupted = np.random.default_rng(seed), 0
     fleet = small_fleet(rng)
     for number in range(operations):
-        with Interruption(int(rng.integers(3000)) if rng.random() < 0.5 else None):
+        with Interruption(int(rng.integers(3000))) if rng.random() < 0.5 else nullcontext():
             try:
                 if number % 25 == 24:
                     change_tree(rng, fleet)

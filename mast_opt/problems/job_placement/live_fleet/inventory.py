@@ -1012,6 +1012,7 @@ class FleetInventory:
         """
         name = running.job.name
         old, work = self._running[name], self.state.job[_WORK, self.place[name]].copy()
+        work[-1] = -1  # what was looked at went by the GPUs that it held
         self._stop(name)
         if old.job.tenant:
             self.ledger.remove(name)

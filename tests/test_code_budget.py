@@ -33,13 +33,13 @@ BUDGET = {
     "planner/report": 2424,
     "planner/solving": 2456,
     "problems/backends": 1852,
-    "problems/data_placement": 14380,
-    "problems/job_placement": 12776,
-    "problems/kind": 1951,
+    "problems/data_placement": 14388,
+    "problems/job_placement": 12760,
+    "problems/kind": 1967,
     "problems/mip": 1448,
     "problems/resource_allocation": 2670,
     "problems/search": 588,
-    "problems/server_assignment": 4528,
+    "problems/server_assignment": 4529,
     "problems/task_reassignment": 3283,
 }
 NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)

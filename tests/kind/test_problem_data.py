@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.problems.kind.problem_data import Entities, Ints
+from mast_opt.problems.kind.schema import need
+from mast_opt.problems.kind.stated_columns import stated
 from mast_opt.problems.task_reassignment import TaskReassignment
 from mast_opt.problems.task_reassignment.entities import Machines
 from tests.task_reassignment.hand import hand
@@ -150,6 +153,46 @@ def test_relabelled(problem: TaskReassignment) -> None:
     assert other.locations == ("x", "y")
     with pytest.raises(UsageError, match="there is no axis 'need'; expected one of: locations, neighbourhoods, resour"):
         other.labels_of("need")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shelves(Entities):
+    """A group with a trial column beside one without a default."""
+
+    AXIS = "shelves"
+
+    width: Ints = stated(need("width", 10))
+    """[S] width, in tenths."""
+    price: Ints = stated(need("price", 1, default=3, required=False, later=True))
+    """[S] price."""
+
+
+SHELVES = Shelves(labels=("a", "b"), width=np.array([10, 20]))
+
+
+def test_a_column_that_nobody_states_follows_other_rows() -> None:
+    longer = SHELVES.with_arrays(labels=("a", "b", "c"), width=np.array([10, 20, 30]))
+    assert longer.price.tolist() == [3, 3, 3]
+    assert SHELVES.with_arrays(labels=("a",), width=np.array([10])).price.tolist() == [3]
+    assert SHELVES.with_arrays(width=np.array([1, 2])).price is SHELVES.price
+    priced = SHELVES.with_arrays(price=np.array([3, 4]))
+    with pytest.raises(InstanceError, match=r"shelves\.price: found 'shape \(2,\)'; expected shape \(3,\)"):
+        priced.with_arrays(labels=("a", "b", "c"), width=np.array([10, 20, 30]))
+
+
+def test_further_rows_have_the_default_of_a_column_that_is_left_out() -> None:
+    priced = SHELVES.with_arrays(price=np.array([3, 4]))
+    longer = priced.appended(labels=["c"], width=np.array([30]))
+    assert (longer.labels, longer.width.tolist(), longer.price.tolist()) == (("a", "b", "c"), [10, 20, 30], [3, 4, 3])
+    assert priced.appended(labels=["c"], width=np.array([30]), price=np.array([5])).price.tolist() == [3, 4, 5]
+    with pytest.raises(InstanceError, match=r"shelves\.width: found 'shape \(2,\)'; expected shape \(3,\)"):
+        priced.appended(labels=["c"])
+
+
+def test_rows_with_other_arrays_keep_the_rest() -> None:
+    priced = SHELVES.with_arrays(price=np.array([3, 4]))
+    parts = priced.rows(np.array([1, 1, 0]), labels=("x", "y", "z"), width=np.array([1, 2, 3]))
+    assert (parts.labels, parts.width.tolist(), parts.price.tolist()) == (("x", "y", "z"), [1, 2, 3], [4, 4, 3])
 
 
 def test_the_arrays_of_the_caller_stay_theirs(problem: TaskReassignment) -> None:

@@ -6,16 +6,13 @@ last tier, so that it takes only what is free and what other moves free, never w
 """
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import NO_MOVE_LIMITS, NOTHING_MOVES, JobPlacement
 from mast_opt.problems.job_placement.units import CLUSTER, GPU, RACK, SERVER, Bools, Ints
-from mast_opt.problems.kind.problem_data import Group
 
-GroupT = TypeVar("GroupT", bound=Group)
 _ROWS = ("job", "server", "tasks", "gpu_index", "indexed")
 _MOVED = ("moved", "moved_server", "moved_tasks", "moved_gpu_index", "moved_indexed")
 
@@ -86,33 +83,24 @@ def movable_jobs(problem: JobPlacement) -> MovableJobs:
     at_home = homes[:, None] == np.arange(len(p.regions))
     tasks = np.bincount(p.allocations.running, weights=p.allocations.tasks, minlength=len(p.running))
     zero = np.zeros(count, np.int64)
-    jobs = replace(
-        p.jobs,
-        labels=(*p.jobs.labels, *(p.running.labels[v] for v in movable.running.tolist())),
-        tier=np.concatenate([p.jobs.tier, zero + len(p.tiers) - 1]),
-        value_milli=np.concatenate([p.jobs.value_milli, zero]),
-        tasks=np.concatenate([p.jobs.tasks, tasks[movable.running].astype(np.int64)]),
-        cpu_mcores=np.concatenate([p.jobs.cpu_mcores, need[:, 1]]),
-        memory_mib=np.concatenate([p.jobs.memory_mib, need[:, 2]]),
-        within=np.concatenate([p.jobs.within, _closeness(p)]),
-        prefer=np.concatenate([p.jobs.prefer, zero + SERVER]),
-        tenant=np.concatenate([p.jobs.tenant, p.running.tenant[movable.running]]),
-        credit_milli=np.concatenate([p.jobs.credit_milli, zero]),
-        submitted_ms=np.concatenate([p.jobs.submitted_ms, zero]),
-        limit_ms=np.concatenate([p.jobs.limit_ms, zero]),
+    jobs = p.jobs.appended(
+        labels=[p.running.labels[v] for v in movable.running.tolist()],
+        tier=zero + len(p.tiers) - 1,
+        value_milli=zero,
+        tasks=tasks[movable.running].astype(np.int64),
+        cpu_mcores=need[:, 1],
+        memory_mib=need[:, 2],
+        within=_closeness(p),
+        prefer=zero + SERVER,
+        tenant=p.running.tenant[movable.running],
     )
-    datasets = replace(
-        p.datasets,
-        labels=(*p.datasets.labels, *_unused(p, homes)),
-        stored=np.concatenate([p.datasets.stored, at_home]),
-        residency=np.concatenate([p.datasets.residency, at_home]),
-    )
+    datasets = p.datasets.appended(labels=_unused(p, homes), stored=at_home, residency=at_home)
     extended = replace(
         p,
         jobs=jobs,
         datasets=datasets,
-        options=_longer(p.options, job=new, gpu_type=kind, mgpu=need[:, GPU]),
-        reads=_longer(p.reads, job=new, dataset=len(p.datasets) + home, mb_per_day=zero),
+        options=p.options.appended(job=new, gpu_type=kind, mgpu=need[:, GPU]),
+        reads=p.reads.appended(job=new, dataset=len(p.datasets) + home, mb_per_day=zero),
         movable=NOTHING_MOVES,
         move_limits=NO_MOVE_LIMITS,
     )
@@ -147,8 +135,3 @@ def _unused(problem: JobPlacement, regions: Ints) -> tuple[str, ...]:
         taken.add(name)
         names.append(name)
     return tuple(names)
-
-
-def _longer(group: GroupT, **rows: Ints) -> GroupT:
-    """The group of jobs with further rows."""
-    return replace(group, **{name: np.concatenate([getattr(group, name), more]) for name, more in rows.items()})  # type: ignore[type-var]

@@ -7,7 +7,7 @@ the group's; ``dataclasses.replace`` shares the arrays of groups that do not cha
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from numbers import Integral, Real
@@ -101,9 +101,40 @@ class Group(Frozen, ABC):
     def __len__(self) -> int:
         """The number of rows."""
 
-    def rows(self, which: Bools | Ints) -> Self:
-        """The group with only these rows: a mask [rows], or positions in the order that is wanted."""
-        return replace(self, **self._rows(np.arange(len(self))[which]))  # type: ignore[type-var]
+    def rows(self, which: Bools | Ints, **others: object) -> Self:
+        """The group with only these rows: a mask [rows], or positions in the order that is wanted.
+
+        Args:
+            others: field → its array or labels, instead of those of the rows.
+        """
+        return replace(self, **self._rows(np.arange(len(self))[which]) | others)  # type: ignore[type-var]
+
+    def with_arrays(self, **arrays: object) -> Self:
+        """The group with other arrays or labels. Where the number of rows changes, a column that holds nothing but its
+        default has the default in all of them.
+
+        Raises:
+            InstanceError: arrays that are not sound, or not of one length; it lists every fault.
+        """
+        rows = arrays.get("labels" if isinstance(self, Entities) else self.COLUMNS[0].name, self)
+        if isinstance(rows, Sized) and len(rows) != len(self):
+            absent = (one for one in self.STATED if one.may_be_left_out)
+            plain = {one.array.name: one.default(len(rows)) for one in absent if one.is_default(self)}
+            arrays = plain | arrays
+        return replace(self, **arrays)  # type: ignore[type-var]
+
+    def appended(self, **arrays: Sequence[str] | NDArray[Any]) -> Self:
+        """The group with further rows: their arrays and labels. A column that is left out has its default there.
+
+        Raises:
+            InstanceError: rows that are not sound, or do not fit the others; it lists every fault.
+        """
+        count = len(next(iter(arrays.values())))
+        more = {one.array.name: one.default(count) for one in self.STATED if one.may_be_left_out} | arrays
+        longer: dict[str, Any] = {name: np.concatenate([getattr(self, name), rows]) for name, rows in more.items()}
+        if isinstance(self, Entities):
+            longer["labels"] = (*self.labels, *arrays["labels"])
+        return replace(self, **longer)  # type: ignore[type-var]
 
     def _rows(self, at: Ints) -> dict[str, Any]:
         """Field → values of a problem's group at these positions."""
@@ -248,14 +279,15 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         return cls(**made)
 
     def with_columns(self, columns: Mapping[str, object]) -> Self:
-        """The problem with other arrays or labels in some columns: ``regions.storage_mb`` → array.
+        """The problem with other arrays or labels in some columns: ``regions.storage_mb`` → array. Defaults follow new
+        labels, see ``Group.with_arrays``.
 
         Raises:
             InstanceError: groups that are not sound with them, or do not fit one another; it lists every fault.
         """
         changed: dict[str, Any] = {name: value for name, value in columns.items() if "." not in name}
         for group, arrays in _by_group(columns).items():
-            changed[group] = replace(getattr(self, group), **arrays)
+            changed[group] = getattr(self, group).with_arrays(**arrays)
         return replace(self, **changed)  # type: ignore[type-var]
 
     def labels_of(self, axis: str) -> tuple[str, ...]:

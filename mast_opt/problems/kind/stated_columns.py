@@ -36,6 +36,10 @@ class Stated:
         """Array where nothing is stated."""
         return np.full(rows, self.column.default or 0, np.bool_ if self.array.content == arrays.BOOLEANS else np.int64)
 
+    def is_default(self, group: Any) -> bool:  # noqa: ANN401 - a group
+        """Whether a group has the default in every row."""
+        return np.array_equal(getattr(group, self.array.name), self.default(len(group)))
+
 
 def stated(column: Column, array: arrays.Column | None = None, *, total: bool = True, dat: str = "") -> Any:  # noqa: ANN401 - a field
     """A field with the values of a column.

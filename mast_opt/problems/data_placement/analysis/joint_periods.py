@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mast_opt.core.arrays import FloatArray, IntArray
-from mast_opt.core.units import MB_PER_TB, MICRO
 from mast_opt.problems.data_placement.entities import CurrentRuns
+from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.problem import DataPlacement
 from mast_opt.problems.kind.analysis_hooks import JointProgram, Link, Stage
 from mast_opt.problems.mip import Block, Mip
@@ -85,7 +85,7 @@ def linked(program: Mip, before: Stage, after: Stage) -> Link:
         np.subtract.at(leaves, at_after, x[run_after])
         return np.concatenate([np.minimum(x[place_before], x[place_after]), np.maximum(leaves, 0.0)])
 
-    return Link(extension, _costs(p), values)
+    return Link(extension, _costs(after), values)
 
 
 def _places(stage: Stage) -> IntArray:
@@ -114,15 +114,25 @@ def _block(stage: Stage, name: str) -> Block:
     return next(one for one in stage.mip.columns if one.name == name)
 
 
-def _costs(p: DataPlacement) -> FloatArray:
-    """Costs of the columns of a link, in the objective of the later period."""
-    weights, size = p.objective.weights, p.datasets.size_mb[:, None]
-    copied = weights["copy"] * size / max(int(p.datasets.size_mb.sum()), 1)
-    usd = weights["migration_cost"] * size / MB_PER_TB * p.regions.copy_price_micro / MICRO
-    of_type = np.append(np.full(len(p.gpu_types), weights["retyped_work"]), 0.0)
-    each = np.append(np.full(len(p.regions), weights["moved_work"]), of_type)
-    moved = np.outer(p.demand_mgpu / p.demand_mgpu.sum(), each)
-    return np.concatenate([-(copied + usd).ravel(), moved.ravel()])
+def _costs(after: Stage) -> FloatArray:
+    """Costs of the columns of a link: by how much the program of the later period is cheaper where everything is stored
+    before it, and what leaving costs where every workload is everywhere before it."""
+    p: DataPlacement = after.problem
+    regions, types, workloads = len(p.regions), len(p.gpu_types), len(p.workloads)
+    places = np.arange(max(regions, types))
+    work = np.repeat(np.arange(workloads), len(places))
+    region, kind = (np.tile(places % size, workloads) for size in (regions, max(types, 1)))
+    runs = CurrentRuns(work, region, kind, np.zeros(len(work), np.int64))
+    everywhere = {"datasets.stored": np.ones_like(p.datasets.stored), "current_runs": runs}
+    settled = Stage(p, base(p.with_columns(everywhere)).mip, after.columns, after.first_row)
+    placed, left, retyped = (_block(settled, name) for name in ("place", "left", "retyped"))
+    cost = settled.mip.cost
+    moved = np.zeros((workloads, regions + types + 1))
+    for block, first in ((left, 0), (retyped, regions)):
+        assert block.cells is not None
+        moved[block.cells[0], first + np.asarray(block.cells[1])] = cost[block.ids]
+    kept = cost[placed.ids.ravel()] - after.mip.cost[_block(after, "place").ids.ravel()]
+    return np.concatenate([kept, moved.ravel()])
 
 
 JOINT = JointProgram(fresh, refusal, linked)

@@ -91,13 +91,12 @@ class WorkloadParts:
         workload, region, kind, share = self._runs(runs.workload, runs.region, runs.gpu_type, runs.share)
         return whole.with_columns(
             {
-                "workloads.labels": tuple(map(str, range(len(owner)))),
-                **{
-                    f"workloads.{name}": getattr(work, name)[owner]
-                    for name in ("tier", "app", "splittable", "pinned", "forbidden")
-                },
-                "workloads.cpu_mcores": part_of(work.cpu_mcores[owner], every),
-                "workloads.output_mb": part_of(work.output_mb[owner], every),
+                "workloads": work.rows(
+                    owner,
+                    labels=tuple(map(str, range(len(owner)))),
+                    cpu_mcores=part_of(work.cpu_mcores[owner], every),
+                    output_mb=part_of(work.output_mb[owner], every),
+                ),
                 "options.workload": of_option,
                 "options.gpu_type": options.gpu_type[option],
                 "options.mgpu": part_of(options.mgpu[option], of_option),

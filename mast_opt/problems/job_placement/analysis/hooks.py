@@ -107,13 +107,11 @@ def add_servers(problem: JobPlacement, value: object) -> JobPlacement:
         rack = unused("new-rack", p.racks.labels)
         p = replace(
             p,
-            racks=replace(p.racks, labels=(*p.racks.labels, rack), cluster=np.append(p.racks.cluster, cluster)),
-            servers=replace(
-                p.servers,
+            racks=p.racks.appended(labels=(rack,), cluster=np.array([cluster])),
+            servers=p.servers.rows(
+                np.append(np.arange(len(p.servers)), np.full(count, like)),
                 labels=(*p.servers.labels, *unused_labels("new-server", p.servers.labels, count)),
                 rack=np.append(p.servers.rack, np.full(count, len(p.racks))),
-                gpu_type=np.append(p.servers.gpu_type, np.full(count, kind)),
-                supply=np.concatenate([p.servers.supply, np.repeat(p.servers.supply[like][None], count, axis=0)]),
             ),
         )
     return p

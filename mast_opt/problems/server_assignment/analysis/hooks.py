@@ -63,13 +63,14 @@ def add_servers(problem: ServerAssignment, value: object) -> ServerAssignment:
         rack = unused("new-rack", p.racks.labels)
         p = p.with_columns(
             {
-                "racks.labels": (*p.racks.labels, rack),
-                "racks.switchboard": np.append(p.racks.switchboard, record.at["switchboard"]),
-                "servers.labels": (*p.servers.labels, *unused_labels("new-server", p.servers.labels, count)),
-                "servers.type": np.append(p.servers.type, np.full(count, record.at["type"])),
-                "servers.rack": np.append(p.servers.rack, np.full(count, len(p.racks))),
-                "servers.owner": np.append(p.servers.owner, np.full(count, len(p.reservations))),
-                "servers.in_use": np.append(p.servers.in_use, np.zeros(count, np.bool_)),
+                "racks": p.racks.appended(labels=(rack,), switchboard=np.array([record.at["switchboard"]])),
+                "servers": p.servers.appended(
+                    labels=unused_labels("new-server", p.servers.labels, count),
+                    type=np.full(count, record.at["type"]),
+                    rack=np.full(count, len(p.racks)),
+                    owner=np.full(count, len(p.reservations)),
+                    in_use=np.zeros(count, np.bool_),
+                ),
             }
         )
     return p

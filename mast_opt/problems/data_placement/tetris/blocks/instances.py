@@ -46,18 +46,18 @@ def block_instance(problem: DataPlacement, weights: Mapping[str, float], rows: B
     options = p.options.rows(work[p.options.workload])
     runs = p.current_runs.rows(work[p.current_runs.workload])
     reads = p.reads.rows(rows.reads)
-    datasets = p.datasets.rows(rows.datasets)
+    copies = p.datasets.copies_min[rows.datasets]
     cores, quotas = _cores(p, rows)
     part = p.with_columns(
         {
             "name": f"{p.name} block",
             "provenance": "",
             "limits": {},
-            "workloads": replace(p.workloads.rows(rows.workloads), labels=_numbers(len(rows.workloads))),
-            "datasets": replace(
-                datasets,
+            "workloads": p.workloads.rows(rows.workloads, labels=_numbers(len(rows.workloads))),
+            "datasets": p.datasets.rows(
+                rows.datasets,
                 labels=_numbers(len(rows.datasets)),
-                copies_min=np.where(rows.owned, datasets.copies_min, np.minimum(datasets.copies_min, 1)),
+                copies_min=np.where(rows.owned, copies, np.minimum(copies, 1)),
             ),
             "options": replace(options, workload=number[options.workload]),
             "reads": replace(reads, workload=number[reads.workload], dataset=data[reads.dataset]),

@@ -4,19 +4,21 @@
     python -m benchmarks.guarantees --short --only kill
     python -m benchmarks.guarantees --only kill --with '--points 20 --seed 1' --rows benchmarks/data/guarantees.jsonl
 
-Every test is a process of its own, one after another; the last line that it prints is its result. One that tested
-nothing does not hold. The exit code is 1 if one fails. Needs the dependency groups ``test`` and ``schema``, and
-PostgreSQL for what is about it.
+Every test is a process of its own, so many at a time as there are cores, unless ``--at-a-time`` says otherwise; what it
+prints is its result. One that tested nothing does not hold. The exit code is 1 if one fails. Needs the groups
+``test``, ``test-live`` and ``schema``, and PostgreSQL for what is about it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +58,7 @@ GUARANTEES = (
         "--times 20 --seed 1",
         "--times 1 --seed 1",
     ),
+    Guarantee("hosts", "every host passes one conformance suite", "pytest", "-q tests/hosts", "-q tests/hosts"),
     Guarantee(
         "random",
         "the whole service in virtual time under one seed: requests cut, late or doubled, commits that fail or kill, "
@@ -85,7 +88,6 @@ GUARANTEES = (
         "-q tests/service",
         "-q tests/service/test_api.py tests/service/test_live.py",
     ),
-    Guarantee("hosts", "every host passes one conformance suite", "pytest", "-q tests/hosts", "-q tests/hosts"),
 )
 
 
@@ -121,23 +123,25 @@ def main() -> int:
     parser.add_argument("--with", dest="arguments", help="in place of the arguments of the test")
     parser.add_argument("--out", type=Path, help="a table of Markdown")
     parser.add_argument("--rows", type=Path, help="file to which each result is added, a line of JSON")
+    parser.add_argument("--at-a-time", type=int, default=os.cpu_count() or 1, help="tests that run at once")
     given = parser.parse_args()
-    rows, failed = [], False
-    for one in GUARANTEES:
-        if given.only and one.name not in given.only:
-            continue
-        arguments = given.arguments or (one.short if given.short else one.full)
-        holds, words, seconds = tested(one, arguments)
-        failed |= not holds
-        rows.append((one, words, seconds))
-        print(f"{one.name}: {words} ({seconds:.0f} s)", flush=True)
-        if given.out is not None:
-            given.out.parent.mkdir(parents=True, exist_ok=True)
-            given.out.write_text(table(rows))
-        if given.rows is not None:
-            row = {"promise": one.promise, "result": words, "command": f"python -m {one.module} {arguments}"}
-            with given.rows.open("a") as out:
-                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    asked = [one for one in GUARANTEES if not given.only or one.name in given.only]
+    arguments = [given.arguments or (one.short if given.short else one.full) for one in asked]
+    rows, failed = dict[str, tuple[Guarantee, str, float]](), False
+    with ThreadPoolExecutor(given.at_a_time) as workers:
+        begun = {workers.submit(tested, *test): test for test in zip(asked, arguments)}
+        for done in as_completed(begun):
+            (one, said), (holds, words, seconds) = begun[done], done.result()
+            failed |= not holds
+            rows[one.name] = one, words, seconds
+            print(f"{one.name}: {words} ({seconds:.0f} s)", flush=True)
+            if given.out is not None:
+                given.out.parent.mkdir(parents=True, exist_ok=True)
+                given.out.write_text(table([rows[one.name] for one in asked if one.name in rows]))
+            if given.rows is not None:
+                row = {"promise": one.promise, "result": words, "command": f"python -m {one.module} {said}"}
+                with given.rows.open("a") as out:
+                    out.write(json.dumps(row, ensure_ascii=False) + "\n")
     return int(failed)
 
 

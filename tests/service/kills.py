@@ -17,6 +17,9 @@ import numpy as np
 from mast_opt.live.store.sqlite import open_sqlite
 from tests.service.processes import Clients, Service, check
 
+ORDERLY = range(2, 10**6, 20)
+"""Kills before which the service ends once in good order, which leaves a snapshot to start from after them."""
+
 
 def run(points: int, seed: int, folder: Path) -> str:
     """Kill so often, let it end by itself, and check the log. Raises AssertionError where anything is wrong."""
@@ -24,7 +27,11 @@ def run(points: int, seed: int, folder: Path) -> str:
     service = Service(folder)
     urls = [service.url]
     with Clients(urls) as clients:
-        for _ in range(points):
+        for kill in range(points):
+            if kill in ORDERLY:
+                assert service.end(signal.SIGTERM) == 0
+                service = Service(folder)
+                urls.append(service.url)
             time.sleep(float(rng.uniform(0.05, 0.8)))
             service.end(signal.SIGKILL)
             service = Service(folder)
@@ -33,7 +40,7 @@ def run(points: int, seed: int, folder: Path) -> str:
     assert service.end(signal.SIGTERM) == 0
     store = open_sqlite(folder)
     try:
-        return f"{points} kills: {check(store, clients, range(1, points + 2), points)}"
+        return f"{points} kills: {check(store, clients, range(1, len(urls) + 1), points)}"
     finally:
         store.close()
 

@@ -1,18 +1,24 @@
-"""Companies of 5 regions, 3 GPU types, 40 datasets and 60 workloads, drawn by seed: the default objective on each.
+"""Companies of 5 regions, 3 GPU types, 40 datasets and 60 workloads, drawn by seed: the default objective and others.
 
-    python benchmarks/companies.py [--seeds 1 2 3] [--seconds 300]
+    python benchmarks/companies.py [--seeds 1 2 3] [--seconds 60] [--compare]
 
 Some regions are overloaded today while others have room. Prints one JSON object for each seed: status and gap of
 HiGHS on one thread, GPUs over the supply, TB copied, share of the work that moves, least use of a GPU type, and
-processor time; and with level 0 in every tier, as before levels of ``peak``, if ``--level-0`` is given.
+processor time, which is limited, so that other work on the machine changes nothing. With ``--compare`` also for the
+default of before levels of ``peak``; and where something is over the supply, so that another objective may leave less,
+for level 1.0 in every tier and for a weight of 100 of ``overload``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +32,7 @@ TYPES = {"h100": (1.0, 4.2), "a100": (1.0, 2.1), "l40s": (0.3, 0.9)}
 """GPU type → GPUs relative to the region's first type, and USD an hour."""
 BOUND = {"frankfurt": ("frankfurt", "stockholm"), "tokyo": ("tokyo",)}
 """Home → residency of a quarter of its data."""
+BEFORE = "before"
 DATASETS, WORKLOADS, USED, LARGEST = 40, 60, 0.75, 128
 """Numbers of datasets and workloads, GPUs in use today relative to the supply, and most GPUs of one workload."""
 
@@ -71,11 +78,31 @@ def company(seed: int) -> DataPlacement:
     return builder.build()
 
 
-def measured(problem: DataPlacement, seconds: float) -> dict[str, object]:
+@contextmanager
+def interrupted_after(cpu_s: float) -> Iterator[threading.Event]:
+    """An event that is set once the process has worked for so long."""
+    spent, ended, end_s = threading.Event(), threading.Event(), time.process_time() + cpu_s
+
+    def watch() -> None:
+        while time.process_time() < end_s and not ended.wait(0.1):
+            pass
+        spent.set()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield spent
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def measured(problem: DataPlacement, cpu_s: float) -> dict[str, Any]:
     """Figures of a solve; the status alone where there is no plan."""
     began = time.process_time()
-    found = mast_opt.solve(problem, "highs", time_limit_s=seconds, threads=1)
-    figures: dict[str, object] = {"status": found.status.value, "cpu_s": round(time.process_time() - began, 1)}
+    with interrupted_after(cpu_s) as spent:
+        found = mast_opt.solve(problem, "highs", threads=1, cancel=spent)
+    figures: dict[str, Any] = {"status": found.status.value, "cpu_s": round(time.process_time() - began, 1)}
     if found.plan is None or found.verdict is None:
         return figures
     used = gpu_demand(problem, found.plan)[:, :, -1].sum(axis=0) / problem.regions.supply_mgpu.sum(axis=0)
@@ -84,18 +111,31 @@ def measured(problem: DataPlacement, seconds: float) -> dict[str, object]:
     return figures | {"moved": round(terms["moved_work"], 4), "least_use_of_a_type": round(float(used.min()), 3)}
 
 
+def others(problem: DataPlacement) -> dict[str, DataPlacement]:
+    """The company under other objectives, by name."""
+    stated = problem.objective
+
+    def at(level: float, **weights: float) -> DataPlacement:
+        levels = dict.fromkeys(problem.tiers, level)
+        return replace(problem, objective=replace(stated, weights={**stated.weights, **weights}, peak_levels=levels))
+
+    heavier = replace(stated, weights={**stated.weights, "overload": 100.0})
+    before, level_1 = at(0.0, retyped_work=0.0), at(1.0)
+    return {BEFORE: before, "level 1": level_1, "overload 100": replace(problem, objective=heavier)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 11)))
-    parser.add_argument("--seconds", type=float, default=300.0)
-    parser.add_argument("--level-0", action="store_true")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of processor time")
+    parser.add_argument("--compare", action="store_true")
     given = parser.parse_args()
     for seed in given.seeds:
         problem = company(seed)
         rows = {"default": measured(problem, given.seconds)}
-        if given.level_0:
-            objective = replace(problem.objective, peak_levels=dict.fromkeys(problem.tiers, 0.0))
-            rows["level 0"] = measured(replace(problem, objective=objective), given.seconds)
+        for name, other in others(problem).items() if given.compare else ():
+            if name == BEFORE or rows["default"].get("over_gpus"):
+                rows[name] = measured(other, given.seconds)
         print(json.dumps({"seed": seed, **rows}), flush=True)
 
 

@@ -24,7 +24,7 @@ BUDGET = {
     "live/simulation": 4589,
     "live/slow_paths": 465,
     "live/store": 1089,
-    "planner/analysis": 2928,
+    "planner/analysis": 2931,
     "planner/bench": 1902,
     "planner/builders": 477,
     "planner/importers": 2083,

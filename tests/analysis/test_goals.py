@@ -79,7 +79,7 @@ def test_the_safest_plan_survives_the_loss_of_a_region(tmp_path: Path) -> None:
     assert overrides.copies_min == {"logs": 2, "clicks": 2}
     assert overrides.single_copies == {"people": "residency and bans leave one region"}
     rows = {row[0]: row[1:] for row in goal_sections(problem, answer.figures)[0].rows}
-    assert rows["GPUs missing after the worst loss of a region"] == (*["10 (home)"] * 3, "4 (home)")
+    assert rows["GPUs missing after the worst loss of a region, before any copy"] == (*["10 (home)"] * 3, "4 (home)")
     assert rows["of these, work that stands still"] == (*["10 (home)"] * 3, "1 (home)")
     solution = answer.solutions["safest"]
     mast_opt.write_plan(problem, solution, tmp_path / "plan")

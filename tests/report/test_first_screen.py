@@ -10,16 +10,19 @@ import pytest
 from rich.console import Console
 
 import mast_opt
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.core.wording import gap_text
 from mast_opt.planner.analysis.goals import Figures
 from mast_opt.planner.analysis.plan_diff import Change
-from mast_opt.planner.analysis.region_loss import worst_region_loss
+from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
 from mast_opt.planner.report.html.content import CALENDAR, headline, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
 from mast_opt.planner.report.result_sections import SINGLE_COPIES, goal_sections, shown
 from mast_opt.planner.report.terminal.diff_and_migration import show_diff
+from mast_opt.problems import backends
 from mast_opt.problems.kind.presentation import Spans
+from mast_opt.problems.mip import Mip
 from tests.data_placement.workshop import PLAN, PROBLEM
 
 
@@ -65,9 +68,40 @@ def test_the_report_of_one_plan_says_what_the_worst_loss_of_a_region_costs() -> 
     rows = {str(row[0]): row[1:] for row in report(problem, plan).compared[0].rows}
     loss = worst_region_loss(problem, plan)
     assert loss is not None
-    assert str(rows["GPUs missing after the worst loss of a region"][-1]).endswith(f"({loss.region})")
+    assert str(rows["GPUs missing after the worst loss of a region, before any copy"][-1]).endswith(f"({loss.region})")
     left_out = report(problem, plan, losses=False).compared[0].rows
     assert not [row for row in left_out if "worst loss" in str(row[0])]
+
+
+def test_a_loss_that_is_not_proven_is_not_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A placement that the solver did not finish misses more than it has to, and looks like the worst loss."""
+    problem = mast_opt.generate("data-placement", "organisation", seed=1, datasets=5, workloads=6, regions=3)
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    proven = worst_region_loss(problem, plan)
+    assert proven is not None
+    exact = backends.get("highs")
+
+    class OutOfTime:
+        """A solver that runs out of time after the loss of one region."""
+
+        def __init__(self, unproven: str) -> None:
+            self._regions, self._unproven = iter(problem.regions.labels), unproven
+
+        def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+            """The placement that it has."""
+            result = exact.solve(mip, params)
+            return replace(result, status=Status.FEASIBLE) if next(self._regions) == self._unproven else result
+
+    def loss(unproven: str) -> RegionLoss | None:
+        """The worst loss where that of one region is not proven."""
+        late = OutOfTime(unproven)
+        monkeypatch.setattr(backends, "get", lambda _: late)
+        return worst_region_loss(problem, plan)
+
+    other = next(name for name in problem.regions.labels if name != proven.region)
+    assert loss(other) == proven
+    assert loss(proven.region) is None
 
 
 def test_the_calendar_has_every_step() -> None:

@@ -30,7 +30,7 @@ JUDGING, LOSS_GAP = 0.2, 1e-2
 """Share of the time that is kept for judging the plans, and gap at which the loss of a region is judged."""
 NOISE = 1e-9
 """Difference of two objectives that is no difference."""
-LOSS_S = 4.0
+LOSS_S = 10.0
 """Most time for the losses of regions, for each column of plans that are compared after their solves."""
 COPYING, WORK = 0.25, "workload"
 """Share of a goal's time in which another goal's plan gets more copies, and the part of that plan which stays."""

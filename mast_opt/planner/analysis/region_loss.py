@@ -5,6 +5,7 @@ from typing import Any, Unpack
 
 from mast_opt.core.errors import FormulationTooLarge
 from mast_opt.core.solve_limits import SolveLimits, params_of
+from mast_opt.core.solve_result import Status
 from mast_opt.planner.solving.auto_strategy import EXACT
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.last_pass import COLUMNS_A_SECOND, LARGEST
@@ -33,10 +34,11 @@ class RegionLoss:
 
 def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[SolveLimits]) -> RegionLoss | None:
     """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose, and where time or
-    memory is too short.
+    memory is too short for a proof.
 
     Replicas are those of the plan, and none is copied after the loss; work is placed again where its data is left,
-    by the goal ``least-change``. With a time limit the figures are those of the best placement found.
+    by the goal ``least-change``. A placement that is not proven counts only where another region's proven loss is
+    worse, since a better placement would miss less.
 
     Args:
         problem: the instance.
@@ -49,7 +51,7 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
         return None
     stated: Any = check_plan(kind, problem, plan)
     clock = Clock(limits.get("time_limit_s"))
-    losses = []
+    losses: list[tuple[RegionLoss, bool]] = []
     names = stated.labels_of("regions")
     for left, name in zip(range(len(names), 0, -1), names, strict=True):
         instance, lost = after_loss(stated, plan, name)
@@ -65,5 +67,7 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
         if result.x is None:
             return None
         found = kind.verification.verify(instance, formulation.decode(result.x)).metrics
-        losses.append(RegionLoss(name, found["overload_gpus"], found["unserved_gpus"], len(lost.datasets)))
-    return max(losses, key=lambda one: one.missing_gpus)
+        loss = RegionLoss(name, found["overload_gpus"], found["unserved_gpus"], len(lost.datasets))
+        losses.append((loss, result.status is Status.OPTIMAL))
+    worst, proven = max(losses, key=lambda one: one[0].missing_gpus)
+    return worst if proven else None

@@ -156,7 +156,7 @@ def goal_sections(
     losses = [one.loss for one in figures.values()]
     if any(losses):
         for title, gpus in (
-            ("GPUs missing after the worst loss of a region", "missing_gpus"),
+            ("GPUs missing after the worst loss of a region, before any copy", "missing_gpus"),
             ("of these, work that stands still", "unserved_gpus"),
         ):
             cells = [UNKNOWN if one is None else f"{shown(getattr(one, gpus), '')} ({one.region})" for one in losses]

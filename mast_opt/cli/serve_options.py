@@ -57,7 +57,14 @@ def mast_params(texts: list[str] | None) -> MastParams:
     return values_of(MastParams, named_values("--param", texts, "promote_after_s=86400"))
 
 
-def host_over(host: HostName, kueue: KueueOptions, priorities: str | None, patience_s: float, run: Run) -> Over | None:
+def host_over(
+    host: HostName,
+    kueue: KueueOptions,
+    priorities: str | None,
+    patience_s: float,
+    limit_grace_s: float | None,
+    run: Run,
+) -> Over | None:
     """The host over Kueue or Slurm that ``mast-opt serve`` asks for; None for the simulated one."""
     if host == "sim":
         return None
@@ -68,7 +75,7 @@ def host_over(host: HostName, kueue: KueueOptions, priorities: str | None, patie
     if host == "slurm":
         from mast_opt.live.hosts.slurm.host import RealPrograms, SlurmHost
 
-        return SlurmHost(RealPrograms(patience_s), on_problem=on_problem)
+        return SlurmHost(RealPrograms(patience_s), limit_grace_s=limit_grace_s, on_problem=on_problem)
     from mast_opt.live.hosts.kueue.host import KueueHost
 
     manager, workers, replicas = kueue.connected()
@@ -78,6 +85,7 @@ def host_over(host: HostName, kueue: KueueOptions, priorities: str | None, patie
         params_of(kueue, priorities),
         replicas=replicas,
         shadow=kueue.shadow,
+        limit_grace_s=limit_grace_s,
         on_problem=on_problem,
     )
 

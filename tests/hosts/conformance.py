@@ -35,6 +35,10 @@ class World(ABC):
 
     adopts: bool = True
     """Whether work goes on without us, and is taken over."""
+    grace_ms: int = 0
+    """Grace of limits, unless the host's parameter states it."""
+    limit_grace_s: float | None = None
+    """Parameter of the host."""
 
     def __init__(self) -> None:
         self.now_ms = 1_000_000
@@ -49,8 +53,8 @@ class World(ABC):
         """Two servers of 8 GPUs in two regions, with which a log begins."""
 
     @abstractmethod
-    def submit(self, name: str, gpus: int) -> None:
-        """Work comes in."""
+    def submit(self, name: str, gpus: int, limit_s: int | None = None) -> None:
+        """Work comes in; with a time limit, if it has one."""
 
     @abstractmethod
     def turn(self) -> None:
@@ -59,6 +63,14 @@ class World(ABC):
     @abstractmethod
     def end(self, name: str) -> None:
         """Running work ends by itself."""
+
+    @abstractmethod
+    def reach_limit(self, name: str) -> None:
+        """The limit of running work and its grace are over."""
+
+    @abstractmethod
+    def leave_limits(self) -> None:
+        """The host's side ends nothing at a limit from now on. Raises NotImplementedError if it always does."""
 
     @abstractmethod
     def lose(self, name: str) -> None:
@@ -84,7 +96,8 @@ class World(ABC):
 
     def begin(self, store: SqlStore) -> Live:
         self.live = Live(
-            store, opening_of(store, self.servers()), Mast, self.host, LiveParams(observe_s=0.5, ttl_s=10_000.0),
+            store, opening_of(store, self.servers()), Mast, self.host,
+            LiveParams(observe_s=0.5, ttl_s=10_000.0, limit_grace_ms=int(1000 * (self.limit_grace_s or 0))),
             clock=lambda: self.now_ms, ticks=lambda: self.now_ms / 1000,
         )  # fmt: skip
         self.live.begin()
@@ -267,6 +280,59 @@ class Conformance:
             world.resize(server, 8)
         world.settle()
         assert "c" in world.runs()
+        self.check(world, store)
+
+    @pytest.mark.parametrize("grace_s", [None, 7.5])
+    def test_work_ends_within_the_grace_of_its_limit_and_a_promise_is_kept(
+        self, world: World, store: SqlStore, grace_s: float | None
+    ) -> None:
+        world.limit_grace_s = grace_s
+        world.begin(store)
+        for name in "abc":
+            world.submit(name, 8, limit_s=120)
+            world.settle()
+        running, waiting = world.runs(), world.records()["c"]
+        spec = waiting.spec
+        assert (spec.limit_ms, spec.limit_grace_ms) == (120_000, world.grace_ms if grace_s is None else 7_500)
+        assert set(running) == {"a", "b"}
+        assert waiting.promise is not None
+        by_ms = waiting.promise.by_ms
+        assert by_ms == min(world.records()[name].since_ms for name in "ab") + (spec.longest_ms or 0)
+        assert world.live.starts.of_jobs([waiting], world.live._engine.state)[0]["limits_enforced"]
+        leads = [one.event for one in store.read() if isinstance(one.event, ev.LeadTaken)]
+        assert [one.unenforced for one in leads] == [""]
+        world.now_ms = by_ms - 2_400
+        for name in "ab":
+            world.reach_limit(name)
+        world.settle(8)
+        assert "c" in world.runs()
+        assert "a" not in world.records()
+        failed = {world.plain(one.event.job) for one in store.read() if isinstance(one.event, ev.Failed)}
+        assert "a" in failed
+        self.check(world, store)
+
+    def test_a_host_that_ends_nothing_at_a_limit_says_so(self, world: World, store: SqlStore) -> None:
+        try:
+            world.leave_limits()
+        except NotImplementedError:
+            return
+        world.begin(store)
+        for name in "abc":
+            world.submit(name, 8, limit_s=120)
+            world.settle()
+        waiting = world.records()["c"]
+        assert (waiting.spec.limit_ms, waiting.spec.limit_grace_ms) == (120_000, None)
+        assert waiting.promise is not None
+        assert waiting.promise.by_ms is not None
+        assert world.live.starts.of_jobs([waiting], world.live._engine.state)[0]["limits_enforced"] is False
+        assert world.live.host.unenforced()
+        world.begin(store)
+        *_, last = [one.event for one in store.read() if isinstance(one.event, ev.LeadTaken)]
+        assert last.unenforced == world.live.host.unenforced()
+        world.now_ms = waiting.promise.by_ms + 1_000
+        world.settle()
+        assert "c" not in world.runs()
+        assert "overrun" in {one.event.why for one in store.read() if isinstance(one.event, ev.PromiseEnded)}
         self.check(world, store)
 
     @pytest.mark.parametrize("seed", range(3))

@@ -50,8 +50,10 @@ class SimulatedWorld(World):
     def servers(self) -> tuple[Server, ...]:
         return tuple(Server(name, name, f"{name}-1", f"{name}-r", "H100", 8, 64_000, 512_000) for name in REGIONS)
 
-    def submit(self, name: str, gpus: int) -> None:
-        spec = ev.JobSpec(tier=1, mgpu=1000 * gpus, preemptible=True)
+    def submit(self, name: str, gpus: int, limit_s: int | None = None) -> None:
+        limit_ms = None if limit_s is None else 1000 * limit_s
+        grace_ms = self.live.limit_grace_ms
+        spec = ev.JobSpec(tier=1, mgpu=1000 * gpus, preemptible=True, limit_ms=limit_ms, limit_grace_ms=grace_ms)
         self.live.submit(Request((ev.Submitted(name, spec),), lambda verdicts: (201, "")))
 
     def turn(self) -> None:
@@ -67,6 +69,12 @@ class SimulatedWorld(World):
 
     def end(self, name: str) -> None:
         self._report(ev.Finished(name, self._attempt(name)))
+
+    def reach_limit(self, name: str) -> None:
+        pass  # time goes on
+
+    def leave_limits(self) -> None:
+        raise NotImplementedError
 
     def lose(self, name: str) -> None:
         self._report(ev.Stopped(name, self._attempt(name), 0, 0))
@@ -90,21 +98,33 @@ class SimulatedWorld(World):
 class KueueWorld(World):
     """Workloads come through Kueue, and go on without us."""
 
+    grace_ms = 60_000
+
     def __init__(self) -> None:
         super().__init__()
         self.clusters = Clusters(dict.fromkeys(REGIONS, 8))
         self.of: KueueHost
+        self.kueue_limits = True
         self.ended: list[str] = []
 
     def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
-        self.of = KueueHost(self.clusters.manager, self.clusters.workers, ticks=lambda: self.now_ms / 1000)
+        self.of = KueueHost(
+            self.clusters.manager,
+            self.clusters.workers,
+            limit_grace_s=self.limit_grace_s,
+            ticks=lambda: self.now_ms / 1000,
+        )
         return self.of
 
     def servers(self) -> tuple[Server, ...]:
         return KueueHost(self.clusters.manager, self.clusters.workers).servers()
 
-    def submit(self, name: str, gpus: int) -> None:
-        self.clusters.submit(workload(name, pods(gpus), uid=f"uid of {name}"))
+    def submit(self, name: str, gpus: int, limit_s: int | None = None) -> None:
+        pod = {"activeDeadlineSeconds": limit_s} if limit_s is not None and not self.kueue_limits else {}
+        one = workload(name, pods(gpus, **pod), uid=f"uid of {name}")
+        if limit_s is not None and self.kueue_limits:
+            one["spec"]["maximumExecutionTimeSeconds"] = limit_s
+        self.clusters.submit(one)
 
     def turn(self) -> None:
         for name in self.ended[:-4]:  # as Kueue does after a while
@@ -121,6 +141,16 @@ class KueueWorld(World):
     def end(self, name: str) -> None:
         self.clusters.kueue.finish(name)
         self.ended.append(name)
+
+    def reach_limit(self, name: str) -> None:
+        """Kueue evicts the workload, and does not admit it again."""
+        one = self.clusters.manager.get(name)
+        self.clusters.manager.create({**one, "spec": {**one["spec"], "active": False}})
+        self.clusters.kueue.evict(name)
+        self.ended.append(name)
+
+    def leave_limits(self) -> None:
+        self.kueue_limits = False
 
     def lose(self, name: str) -> None:
         self.clusters.kueue.evict(name)
@@ -154,6 +184,8 @@ class KueueWorld(World):
 class SlurmWorld(World):
     """Jobs come held, and go on without us. Both nodes are of one region, so their names stand for it."""
 
+    grace_ms = 61_000
+
     def __init__(self) -> None:
         super().__init__()
         self.slurm = SlurmStandIn()
@@ -161,15 +193,16 @@ class SlurmWorld(World):
         self.of: SlurmHost
 
     def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
-        self.of = SlurmHost(self.slurm)
+        self.of = SlurmHost(self.slurm, limit_grace_s=self.limit_grace_s)
         return self.of
 
     def servers(self) -> tuple[Server, ...]:
         return SlurmHost(self.slurm).servers()
 
-    def submit(self, name: str, gpus: int) -> None:
+    def submit(self, name: str, gpus: int, limit_s: int | None = None) -> None:
         self.numbers[name] = len(self.numbers) + 1
-        self.slurm.submit(self.numbers[name], gpus)
+        limit = {} if limit_s is None else {"time_limit": limit_s // 60}
+        self.slurm.submit(self.numbers[name], gpus, **limit)
 
     def turn(self) -> None:
         self.of.step()
@@ -178,6 +211,12 @@ class SlurmWorld(World):
 
     def end(self, name: str) -> None:
         self.slurm.jobs[self.numbers[name]]["job_state"] = "COMPLETED"
+
+    def reach_limit(self, name: str) -> None:
+        self.slurm.jobs[self.numbers[name]]["job_state"] = "TIMEOUT"
+
+    def leave_limits(self) -> None:
+        self.slurm.config += "OverTimeLimit = UNLIMITED\n"
 
     def lose(self, name: str) -> None:
         self.slurm.requeue(self.numbers[name])

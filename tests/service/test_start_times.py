@@ -113,8 +113,9 @@ def test_a_child_that_fails_predicts_nothing(tmp_path: Path) -> None:
     assert starts._asking is not None
     starts._asking[0].wait()
     starts.keep(1.0, 6, state)
-    assert starts.of(state.jobs["w"]) == {
+    assert starts.of_jobs([state.jobs["w"]], state)[0] == {
         "promised_by_ms": None,
+        "limits_enforced": None,
         "usually_by_ms": None,
         "expected_ms": None,
         "predicted_at_ms": None,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mast_opt.core.errors import InstanceError
-from mast_opt.live.loop.events import Failed, Finished, Started, Submitted
+from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.live.loop.events import Failed, Finished, Promised, Started, Submitted
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.simulation.host import AT_LIMIT
 from mast_opt.live.simulation.run import run_trace
@@ -20,6 +20,18 @@ def test_a_job_ends_at_its_limit_and_another_gets_its_servers() -> None:
     ends = [(one.at_ms, one.event) for one in log if isinstance(one.event, (Failed, Finished))]
     assert ends == [(60, Failed("j0", 1, AT_LIMIT)), (160, Finished("j1", 1))]
     assert check_log(log, all_end=True, durations=True) == ()
+
+
+def test_a_job_that_ends_within_its_grace_finishes() -> None:
+    """j0 needs 1 s more than its limit, and j1 more than limit and grace; j2 is promised the end of both."""
+    rows = [{"mgpu": 4000, "duration_ms": 1000 * s, "limit_ms": 1000 * limit} for s, limit in ((3, 2), (9, 2), (1, 1))]
+    log = list(run_trace(trace_of(*rows[:2], rows[2] | {"tasks": 2}), "mast", {"limit_grace_s": "2"}).events())
+    ends = [(one.at_ms, one.event) for one in log if isinstance(one.event, (Failed, Finished))]
+    assert ends[:2] == [(3000, Finished("j0", 1)), (4001, Failed("j1", 1, AT_LIMIT))]
+    assert next(one.event.by_ms for one in log if isinstance(one.event, Promised)) == 4001
+    assert check_log(log, all_end=True, durations=True) == ()
+    with pytest.raises(UsageError, match="limit_grace_s is -1; expected at least 0"):
+        run_trace(trace_of(*rows), "mast", {"limit_grace_s": "-1"})
 
 
 @pytest.mark.parametrize("limit_ms", [100, 101, -1])
@@ -47,7 +59,7 @@ def test_the_checker_sees_a_job_that_runs_past_its_limit() -> None:
         for one in log
     ]
     assert [str(found) for found in check_log(changed, durations=True)] == [
-        f"event {len(log)}, work: job j0 ran for 100 ms; its limit is 99"
+        f"event {len(log)}, work: job j0 ran for 100 ms; its limit and grace are 99"
     ]
 
 

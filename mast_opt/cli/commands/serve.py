@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mast_opt.live.loop.state import State
     from mast_opt.live.policies.mast_params import MastParams
     from mast_opt.live.service.access import Access
-    from mast_opt.live.service.live import Live
+    from mast_opt.live.service.live import Live, LiveParams
     from mast_opt.live.service.solves import Solves
     from mast_opt.live.service.start_times import Begin
     from mast_opt.live.service.streams import Streams
@@ -111,6 +111,15 @@ def command(
         Parameter(help="Kueue: N,N,…: the least priority of each tier but the last, the most important tier first."),
     ] = None,
     patience: Annotated[float, above(0, "Slurm: seconds that each of its programs may take.")] = 20.0,
+    limit_grace: Annotated[
+        float | None,
+        Parameter(
+            help="Seconds from a job's time limit until the host has ended it. Unless given: sim 0, and the others as "
+            "they are configured.",
+            name="--limit-grace-s",
+            validator=Number(gte=0),
+        ),
+    ] = None,
     keep_days: Annotated[
         float, at_least(0, "Days after which events that no snapshot needs are deleted; 0 keeps all of them.")
     ] = 0.0,
@@ -161,13 +170,21 @@ def command(
     mast = mast_params(param)
     with run.phase("read"):
         servers = servers_of(fleet)
-        over = host_over(host, kueue, priorities, patience, run)
+        over = host_over(host, kueue, priorities, patience, limit_grace, run)
         store = store_of(state)
     try:
         folder = plans if plans is not None else None if is_url(state) else Path(state) / PLANS
         web = partial(_web, access, tuple(host_name or ()), log, (tls_cert, tls_key), alone, behind_proxy)
         saves = partial(_snapshot, state, int(keep_days * 86_400_000)), partial(_forecast, state, mast)
-        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease, mast, *saves)
+        from mast_opt.live.service.live import LiveParams
+
+        params = LiveParams(
+            f"{socket.gethostname()}/{os.getpid()}",
+            ttl_s=lease,
+            promote_ms=1000 * mast.promote_after_s,
+            limit_grace_ms=round(1000 * (limit_grace or 0)) if over is None else 0,
+        )
+        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, params, mast, *saves)
     finally:
         store.close()
     run.record.update(kind="service", host=host)
@@ -183,7 +200,7 @@ def _serve(
     where: tuple[str, int],
     has_tls: bool,
     over: Over | None,
-    lease_s: float,
+    params: LiveParams,
     mast: MastParams,
     saves: Callable[[int], subprocess.Popen[bytes]],
     predicts: Begin,
@@ -195,13 +212,12 @@ def _serve(
     from mast_opt.live.hosts.simulated import SimulatedLiveHost
     from mast_opt.live.policies.mast import Mast
     from mast_opt.live.service.leading import Leading
-    from mast_opt.live.service.live import Live, LiveParams
+    from mast_opt.live.service.live import Live
     from mast_opt.live.service.restart import opening_of
     from mast_opt.live.service.solves import Solves
     from mast_opt.live.service.streams import Streams
     from mast_opt.live.simulation.warm_up import warm_up_simulation
 
-    params = LiveParams(f"{socket.gethostname()}/{os.getpid()}", ttl_s=lease_s, promote_ms=1000 * mast.promote_after_s)
     host_of: Callable[..., Host] = SimulatedLiveHost
     if over is not None:
         host_of = lambda _: over  # noqa: E731
@@ -265,13 +281,16 @@ def _forecast(state: str, mast: MastParams, now_ms: int, out: IO[bytes]) -> subp
 
 
 def _say_at_start(run: Run, left_aside: Iterable[str], live: Live, mast: MastParams) -> None:
-    """Say what could not be read, and which weights are of tenants and groups that have no quota."""
+    """Say what could not be read, which weights are of tenants and groups that have no quota, and whether the host
+    keeps time limits."""
     for words in left_aside:
         run.say(f"Left aside: {words}.")
     with live.state() as state:
         unused = mast.weights_of_nobody({row[0] for row in state.quotas.rows()})
     if unused:
         run.say(f"Parameter {unused} yet.")
+    if unenforced := live.host.unenforced():
+        run.say(f"Limits are not enforced, so jobs may start later than promised: {unenforced}.")
 
 
 def _web(

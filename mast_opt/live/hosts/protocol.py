@@ -74,6 +74,11 @@ class Host(Protocol):
         """Time to ask the host for reports again; None if nothing is under way."""
         ...
 
+    def unenforced(self) -> str:
+        """Reason why the host does not end all jobs at their time limits, with the grace of ``JobSpec``; empty if it
+        does. Asked once, after ``resume``."""
+        ...
+
     def observe(self) -> Collection[Attempt]:
         """Attempts of jobs that hold servers now, whoever started them. The loop compares its state with them when it
         begins and from time to time.

@@ -18,7 +18,7 @@ class SimulatedLiveHost:
     """Host that simulates jobs in real time.
 
     Args:
-        spec_of: what a job asked for.
+        spec_of: what a job asked for; it is ended at its limit and the grace there.
         default_ms: how long a job runs that does not say.
     """
 
@@ -46,7 +46,7 @@ class SimulatedLiveHost:
         if isinstance(command, Start) and command.job not in self._work:
             spec = self._spec_of(command.job)
             duration = self._default_ms if spec.duration_ms is None else spec.duration_ms
-            self._work[command.job] = Work(duration, spec.checkpoint_ms, spec.restart_ms, limit_ms=spec.limit_ms)
+            self._work[command.job] = Work(duration, spec.checkpoint_ms, spec.restart_ms, limit_ms=spec.longest_ms)
         self._host.carry_out(now_ms, command)
 
     def reports(self, now_ms: int) -> Sequence[Event]:
@@ -65,6 +65,10 @@ class SimulatedLiveHost:
     def next_ms(self) -> int | None:
         """Time when the next event of a simulated job is due; None if none is."""
         return self._host.next_ms()
+
+    def unenforced(self) -> str:
+        """Return nothing: simulated jobs end at their limits."""
+        return ""
 
     def observe(self) -> Collection[Attempt]:
         """Attempts of jobs that the simulated host runs."""

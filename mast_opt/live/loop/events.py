@@ -74,6 +74,8 @@ class JobSpec:
     """Expected duration on its reference type; None where nobody knows."""
     limit_ms: int | None = None
     """Time after each start at which the host ends it if it still runs; None for no limit."""
+    limit_grace_ms: int | None = 0
+    """Longest time from its limit until its host has ended it; None: the host does not end it."""
     workload: str = ""
     """Workload that it is a run of, where work recurs."""
     namespace: str = ""
@@ -88,6 +90,11 @@ class JobSpec:
     def asked_mgpu(self) -> int:
         """Milli-GPUs of all tasks of a job, on the type on which it takes the fewest."""
         return self.tasks * (min(self.gpu_types.values()) if self.gpu_types else self.mgpu)
+
+    @property
+    def longest_ms(self) -> int | None:
+        """Longest time from a start until the job has given back its servers, by its limit; None without one."""
+        return None if self.limit_ms is None else self.limit_ms + (self.limit_grace_ms or 0)
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -432,6 +439,8 @@ class LeadTaken(Event):
 
     holder: str
     epoch: int
+    unenforced: str = ""
+    """Reason why its host does not end all jobs at their limits; empty if it does."""
 
 
 @dataclass(frozen=True, slots=True)

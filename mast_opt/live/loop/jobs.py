@@ -132,8 +132,10 @@ class JobRecord:
         """Latest time at which a job gives back the servers that it holds; None if it has no time limit."""
         if self.state is JobState.STOPPING:
             return now_ms
-        limit_ms = self.spec.limit_ms
-        return None if limit_ms is None else limit_ms + (self.since_ms if self.state is JobState.RUNNING else now_ms)
+        longest_ms = self.spec.longest_ms
+        return (
+            None if longest_ms is None else longest_ms + (self.since_ms if self.state is JobState.RUNNING else now_ms)
+        )
 
     def queue_tier(self, now_ms: int, promote_ms: int) -> int:
         """The tier of a waiting job for its place in the queue: the next more important one each time that it has

@@ -48,7 +48,7 @@ class PromiseCheck:
         elif isinstance(event, ev.Started):
             job = self._jobs.get(event.job)
             region, end_ms = self._ends.get(event.job, ("", now_ms))
-            if job is not None and job.spec.limit_ms is not None and now_ms + job.spec.limit_ms > end_ms:
+            if job is not None and (longest_ms := job.spec.longest_ms) is not None and now_ms + longest_ms > end_ms:
                 self._excuse("overrun", region)
         elif self._open:
             self._changed(event)
@@ -117,8 +117,8 @@ class PromiseCheck:
             self._check_time(event.job, one.promised, now_ms)
         if job is None:
             return
-        if job.spec.limit_ms is not None:
-            self._ends[event.job] = event.region, now_ms + job.spec.limit_ms
+        if (longest_ms := job.spec.longest_ms) is not None:
+            self._ends[event.job] = event.region, now_ms + longest_ms
         if isinstance(event, ev.Adopted):
             self._excuse("adopted", event.region)
         for name, other in self._open.items():

@@ -96,8 +96,9 @@ class WorkChecker:
     def within_limit(self, spec: ev.JobSpec, name: str, held: Hold) -> Iterator[str]:
         """Check how long an attempt ran: a simulated host ends jobs at their limits."""
         held_ms = held.end_ms - held.begin_ms
-        if self._durations and spec.limit_ms is not None and held_ms > spec.limit_ms:
-            yield f"job {name} ran for {held_ms} ms; its limit is {spec.limit_ms}"
+        longest_ms = spec.longest_ms
+        if self._durations and longest_ms is not None and held_ms > longest_ms:
+            yield f"job {name} ran for {held_ms} ms; its limit and grace are {longest_ms}"
 
     def _done(self, spec: ev.JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
         """Work that an attempt of the log can do in so much time, in ms × millionths of the reference speed."""

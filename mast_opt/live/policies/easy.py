@@ -77,7 +77,7 @@ class Easy:
             others = sorted(others, key=lambda record: (record.spec.limit_ms is None, record.spec.limit_ms or 0))
         refused: set[tuple[object, ...]] = set()
         for record in others:
-            limit = record.spec.limit_ms
+            limit = record.spec.longest_ms
             end_ms = FOREVER if limit is None else snapshot.now_ms + limit
             shape = record.spec.shape, snapshot.admissible(record), end_ms <= shadow_ms
             if shape in refused:

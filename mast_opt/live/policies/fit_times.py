@@ -203,5 +203,5 @@ def _use_of(share: Share, spec: JobSpec) -> Use:
 
 def _end(record: JobRecord, now_ms: int) -> int:
     """Time when a job ends by its limit, see ``end_by_limit``."""
-    end_ms, limit_ms = record.ends_by_ms(now_ms), record.spec.limit_ms
+    end_ms, limit_ms = record.ends_by_ms(now_ms), record.spec.longest_ms
     return end_by_limit(None if end_ms is None else end_ms - (limit_ms or 1), limit_ms or 1, now_ms)

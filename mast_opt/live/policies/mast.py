@@ -112,6 +112,8 @@ class Mast:
             self._serve_oldest_first(snapshot, actions)
         if self._reservations.active:
             self._reserve(snapshot, actions)
+            overdue_ms = self._reservations.overdue_ms(snapshot.now_ms)
+            self.every_ms = None if overdue_ms is None else overdue_ms - snapshot.now_ms
         self._seen_growth = before_round  # in the next turn it is for everybody
 
     def _serve_oldest_first(self, snapshot: Snapshot, actions: Actions) -> None:

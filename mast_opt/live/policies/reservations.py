@@ -191,6 +191,11 @@ class Reservations:
             if promise is None or promise.by_ms != by_ms or promise.servers != one.servers:
                 actions.promise(one.job, one.region, by_ms, one.servers)
 
+    def overdue_ms(self, now_ms: int) -> int | None:
+        """Next time at which a reservation is late if nothing happens before; None if there is none."""
+        ends = (one.by_ms + 1 for one in self.of_region.values())
+        return min((at_ms for at_ms in ends if now_ms < at_ms < FOREVER), default=None)
+
     def give(self, record: JobRecord, region: str, snapshot: Snapshot, actions: Actions) -> Reservation | None:
         """Give a job that waits and does not fit a reservation: in a region, in place of a less important one, or where
         it fits first. None if it never fits in that region."""
@@ -253,8 +258,8 @@ class Reservations:
             return True
         if one.by_ms == FOREVER:
             return False
-        limit_ms = record.spec.limit_ms
-        end_ms = FOREVER if bid.victims or limit_ms is None else snapshot.now_ms + limit_ms
+        longest_ms = record.spec.longest_ms
+        end_ms = FOREVER if bid.victims or longest_ms is None else snapshot.now_ms + longest_ms
         one.times.catch_up(snapshot)
         return one.times.fits_beside(record, bid, one.by_ms, end_ms, snapshot)
 
@@ -264,8 +269,8 @@ class Reservations:
 
     def _ends_before(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
         """Whether a job that starts now ends, by its limit, before a reservation falls due."""
-        limit_ms = record.spec.limit_ms
-        return limit_ms is not None and one.by_ms != FOREVER and snapshot.now_ms + limit_ms <= one.by_ms
+        longest_ms = record.spec.longest_ms
+        return longest_ms is not None and one.by_ms != FOREVER and snapshot.now_ms + longest_ms <= one.by_ms
 
     def _reserve(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> Reservation:
         """Give a job the reservation of a region."""

@@ -31,6 +31,7 @@ class WaitingClass:
     places: tuple[tuple[int, int], ...]
     """Number of the size that it asks of groups, and these groups; several where tasks take more on some types."""
     limit_ms: int | None
+    """Time after a start within which they give back their servers, see ``JobSpec.longest_ms``."""
     number: int
     """Classes that came later have higher ones."""
     ranked: tuple[int, int] | None = None
@@ -159,7 +160,7 @@ class WaitingClasses:
         regions = snapshot.admissible(record)
         if self._home:
             regions = tuple(region for region in regions if region == spec.home_region)
-        limit_ms = spec.limit_ms if self._limits else None
+        limit_ms = spec.longest_ms if self._limits else None
         key = tier, spec.tier, spec.shape, regions, spec.tenant, limit_ms
         known = self.classes.get(key)
         waiting = known

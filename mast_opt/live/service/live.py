@@ -65,6 +65,7 @@ class LiveParams:
         observe_s: seconds between two looks at what the host runs.
         retry_s: seconds after which a store that has failed is tried again.
         promote_ms: as ``JobRecord.queue_tier`` has it; places in the queue are said by it.
+        limit_grace_ms: longest time from a limit of a job that comes in a request until the host has ended it.
     """
 
     holder: str = "mast-opt"
@@ -77,6 +78,7 @@ class LiveParams:
     observe_s: float = 60.0
     retry_s: float = 0.2
     promote_ms: int = 0
+    limit_grace_ms: int = 0
 
 
 DISAGREEMENTS = 5
@@ -123,7 +125,7 @@ class Live:
     ) -> None:
         self._store, self._opening, self._policy = store, opening, policy
         self._params = params or LiveParams()
-        self.promote_ms = self._params.promote_ms
+        self.promote_ms, self.limit_grace_ms = self._params.promote_ms, self._params.limit_grace_ms
         self._clock, self._ticks, self._saves = clock, ticks, saves
         self._saving: subprocess.Popen[bytes] | None = None
         self.starts = StartTimes(predicts)
@@ -495,7 +497,7 @@ class Live:
             differ = differences(state, self.host.observe(), self._reports, found.commands)
             inbox: list[ev.Event] = [*state.opening()] if state.seq == 0 else []
             if first:
-                inbox.append(ev.LeadTaken(self._params.holder, self.epoch))
+                inbox.append(ev.LeadTaken(self._params.holder, self.epoch, self.host.unenforced()))
             inbox += (*self._reports, *differ.events)
             turn = self._taken_in(now, inbox)
             self._next_wake = turn.next_wake_ms

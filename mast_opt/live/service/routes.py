@@ -62,6 +62,9 @@ class Api(Handlers):
                         403, "tenant", f"job {name} is of tenant {spec.tenant}; {who.name} is of {who.tenant}"
                     )
             found = [(name, replace(spec, tenant=who.tenant)) for name, spec in found]
+        if self.live.limit_grace_ms:
+            grace_ms = self.live.limit_grace_ms
+            found = [(name, replace(spec, limit_grace_ms=grace_ms)) for name, spec in found]
         events = tuple(ev.Submitted(name, spec) for name, spec in found)
         names = [name for name, _ in found]
         return await self.submitted(asked, who, body, events, _of_list(names) if many else _of_one(names[0]))
@@ -106,11 +109,10 @@ class Api(Handlers):
             later = fits if after is None else [one for one in fits if at(one) > last]
             found = heapq.nsmallest(limit, later, key=at) if by_place else later[:limit]
             why, place = Why(state), places(state, [record.name for record in found], self.live.promote_ms)
+            starts = self.live.starts.of_jobs(found, state)
             listed = [
-                views.job_object(
-                    record, {**why.of(record), "place": place.get(record.name), **self.live.starts.of(record)}
-                )
-                for record in found
+                views.job_object(record, {**why.of(record), "place": place.get(record.name), **start})
+                for record, start in zip(found, starts)
             ]
         of_state = {one.value: counts[one] for one in JobState}
         return json_of({"jobs": listed, "count": counts.total(), "matching": len(fits), "states": of_state})
@@ -155,7 +157,7 @@ class Api(Handlers):
         if not record.waits:
             return {}
         fits = {"fits_by_ms": fits_by_ms(record, state), "sooner": sooner(record, state)}
-        return {**self.live.starts.of(record), **fits}
+        return {**self.live.starts.of_jobs([record], state)[0], **fits}
 
     @Endpoint("DELETE", "/v1/jobs/{job:path}", "Cancel a job", done=(202,), key=True)
     async def cancel(self, asked: Asked) -> Response:

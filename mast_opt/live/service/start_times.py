@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import IO, Any
 
@@ -77,16 +77,29 @@ class StartTimes:
             self._asking[0].wait()
             self._asking[1].close()
 
-    def of(self, record: JobRecord) -> dict[str, Any]:
-        """Times, for a client, when a waiting job starts; None where they are not known."""
+    def of_jobs(self, records: Sequence[JobRecord], state: State) -> list[dict[str, Any]]:
+        """Times, for a client, when each of these jobs starts; None where they are not known, and unless it waits."""
+        promised = any(record.promise is not None for record in records)
+        unenforced = unenforced_regions(state) if promised else frozenset[str]()
+        return [self._of(record, unenforced) for record in records]
+
+    def _of(self, record: JobRecord, unenforced: Collection[str]) -> dict[str, Any]:
+        """Times of one job, and whether the limits that its promise relies on are enforced."""
         by_ms, expected_ms = self._known.get(record.name, (None, None)) if record.waits else (None, None)
-        promise = None if record.promise is None else record.promise.by_ms
+        promise = record.promise
         return {
-            "promised_by_ms": promise,
+            "promised_by_ms": None if promise is None else promise.by_ms,
+            "limits_enforced": None if promise is None else promise.region not in unenforced,
             "usually_by_ms": by_ms,
             "expected_ms": expected_ms,
             "predicted_at_ms": None if by_ms is None and expected_ms is None else self._at_ms,
         }
+
+
+def unenforced_regions(state: State) -> frozenset[str]:
+    """Regions where a job runs that its host does not end at its limit."""
+    running = (job for job in state.jobs.values() if job.shares and job.spec.limit_ms is not None)
+    return frozenset(job.region for job in running if job.spec.limit_grace_ms is None)
 
 
 def fits_by_ms(record: JobRecord, state: State) -> int | None:

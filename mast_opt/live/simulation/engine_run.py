@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.quota_tree import Quota
@@ -25,6 +26,7 @@ def engine_log(
     slow: SlowRun,
     *,
     tick_ms: int = 0,
+    limit_grace_ms: int = 0,
     until_ms: int | None = None,
     watch: Callable[[float], None] | None = None,
     stop: Callable[[], bool] | None = None,
@@ -36,6 +38,7 @@ def engine_log(
         placement: what decides between servers, as in ``Fleet``.
         slow: slow paths and what they need.
         tick_ms: the least time between two decisions.
+        limit_grace_ms: time after its limit at which the host ends a job that still runs.
         until_ms: the last ms; None for the end of all jobs.
         watch: called with the share of the jobs that have ended; it may raise, which ends the run.
         stop: asked after every turn; where it says so, the log ends there.
@@ -47,7 +50,7 @@ def engine_log(
     _check(trace)
     jobs = trace.submissions
     work = {
-        name: Work(duration, checkpoint, restart, limit_ms=None if limit < 0 else limit)
+        name: Work(duration, checkpoint, restart, limit_ms=None if limit < 0 else limit + limit_grace_ms)
         for name, duration, checkpoint, restart, limit in zip(
             jobs.labels,
             jobs.duration_ms.tolist(),
@@ -81,7 +84,7 @@ def engine_log(
     plans = None if slow.solver is None else slow.solver.plan
     engine = Engine(opening_state(trace, placement), policy, slow.paths, plans=plans, tick_ms=tick_ms)
     try:
-        simulate(engine, host, what_comes(trace), until_ms=until_ms, on_turn=keep)
+        simulate(engine, host, what_comes(trace, limit_grace_ms), until_ms=until_ms, on_turn=keep)
     except _Stopped:
         return log, False
     return log, True
@@ -103,18 +106,24 @@ def opening_state(trace: JobTrace, placement: str) -> State:
     )
 
 
-def what_comes(trace: JobTrace) -> Iterator[Happening]:
-    """(time in ms, event) of all that comes from outside: data first, then what happens, then jobs."""
+def what_comes(trace: JobTrace, limit_grace_ms: int = 0) -> Iterator[Happening]:
+    """(time in ms, event) of all that comes from outside: data first, then what happens, then jobs; the host ends them
+    this long after their limits."""
     around, jobs = trace.surroundings, trace.submissions
+
+    def submitted(j: int, name: str) -> ev.Submitted:
+        spec = jobs.spec(j)
+        return ev.Submitted(name, replace(spec, limit_grace_ms=limit_grace_ms) if limit_grace_ms else spec)
+
     storage = [(0, ev.StorageSet(region, mb)) for region, mb in around.storage_mb.items()]
     created = [
         (one.created_ms, ev.DatasetCreated(name, one.size_mb, trace.replicas[name], one.namespace))
         for name, one in around.datasets.items()
     ]
     happens = happenings_as_events(around.happenings, trace.servers, around.switchboards, trace.quotas)
-    submitted = ((int(jobs.submitted_ms[j]), ev.Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
+    come = ((int(jobs.submitted_ms[j]), submitted(j, name)) for j, name in enumerate(jobs.labels))
     created.sort(key=lambda pair: pair[0])
-    yield from heapq.merge(storage, created, happens, submitted, key=lambda pair: pair[0])
+    yield from heapq.merge(storage, created, happens, come, key=lambda pair: pair[0])
 
 
 def happenings_as_events(

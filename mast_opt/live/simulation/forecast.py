@@ -87,7 +87,7 @@ def _keys(spec: ev.JobSpec) -> tuple[tuple[str, str, bool], ...]:
 def predicted(state: State, policy: Callable[[], Policy], past: PastRuns) -> dict[str, Predicted]:
     """Times when the waiting jobs of a state start under a policy; the state stays as it is."""
     kept = state_bytes(state)
-    by = _starts(state_from(kept), policy(), lambda spec, run_ms: spec.limit_ms)
+    by = _starts(state_from(kept), policy(), lambda spec, run_ms: spec.longest_ms)
     expected = _starts(state_from(kept), policy(), past.length_ms)
     return {name: Predicted(by.get(name), expected.get(name)) for name, one in state.jobs.items() if one.waits}
 
@@ -101,8 +101,7 @@ def _starts(state: State, policy: Policy, length: Length) -> Mapping[str, int]:
         ran_ms = now_ms - record.since_ms if runs else 0
         in_all = length(record.spec, ran_ms)
         left_ms = NEVER if in_all is None else max(1, in_all - ran_ms)
-        limit_ms = record.spec.limit_ms
-        work[record.name] = Work(NEVER if in_all is None else in_all, 0, 0, limit_ms=limit_ms)
+        work[record.name] = Work(NEVER if in_all is None else in_all, 0, 0, limit_ms=record.spec.longest_ms)
         if record.state is JobState.STOPPING:
             coming.append((now_ms, ev.Stopped(record.name, record.attempt, 0, 0)))
         elif record.shares and not record.blockers:

@@ -52,9 +52,10 @@ PLACEMENT = "placement"
 """Parameter of every policy of the engine: what decides between servers, as in ``Fleet``."""
 TICK = "tick_s"
 """Parameter of every policy of the engine: the least time between two decisions, s; 0 to decide at every change."""
-
 ESTIMATES = "estimates"
 """Parameter of every policy of the engine: how many of the jobs that wait have their start predicted; 0 for none."""
+GRACE = "limit_grace_s"
+"""Parameter of every policy of the engine: time after its limit at which the host ends a job that still runs, s."""
 
 
 def policy_names() -> tuple[str, ...]:
@@ -121,8 +122,11 @@ def run_trace(
     named = ENGINE_POLICIES.named(policy, also=ORDER_ONLY)
     placement = own.pop(PLACEMENT, PLACEMENTS[0])
     tick_s = number(TICK, own.pop(TICK, "0"), int)
-    estimates = number(ESTIMATES, own.pop(ESTIMATES, "0"), int)
-    _refuse_unknown(policy, own, (*(item.name for item in fields(named.params)), PLACEMENT, TICK, ESTIMATES))
+    estimates, grace_s = (number(name, own.pop(name, "0"), int) for name in (ESTIMATES, GRACE))
+    of_engine = PLACEMENT, TICK, ESTIMATES, GRACE
+    _refuse_unknown(policy, own, (*(item.name for item in fields(named.params)), *of_engine))
+    if grace_s < 0:
+        raise UsageError(f"parameter {GRACE} is {grace_s}; expected at least 0")
     chosen = values_of(named.params, own)
     if isinstance(chosen, MastParams):
         tenants = {*(row[0] for row in trace.quotas.rows()), *trace.submissions.tenant}
@@ -140,6 +144,7 @@ def run_trace(
             placement,
             paths,
             tick_ms=tick_s * 1000,
+            limit_grace_ms=grace_s * 1000,
             until_ms=until_ms,
             watch=watch,
             stop=stop,
@@ -147,7 +152,7 @@ def run_trace(
         )
         unlooked = unread(trace, policy, given, slow)
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
-    stated = {**asdict(chosen), PLACEMENT: placement, TICK: tick_s, ESTIMATES: estimates, **paths.stated}
+    stated = {**asdict(chosen), **dict(zip(of_engine, (placement, tick_s, estimates, grace_s))), **paths.stated}
     rows = job_log(log)
     impossible = jobs_that_fit_nowhere(trace, _never_placed(rows))
     warnings = (*unlooked, *warnings_by_reason(impossible))

@@ -26,6 +26,7 @@ class SlurmStandIn:
         self.released: Counter[int] = Counter()
         self.down = ""
         self.topology = ""
+        self.config, self.partition = CONFIG, PARTITION
 
     def texts(self) -> tuple[Mapping[str, str], int]:
         if self.down:
@@ -38,7 +39,7 @@ class SlurmStandIn:
             for name, count in self.gpus.items()
         ]  # fmt: skip
         found = dict.fromkeys(PROGRAMS, "")
-        found |= {"config.txt": CONFIG, "partitions.txt": PARTITION, "topology.txt": self.topology}
+        found |= {"config.txt": self.config, "partitions.txt": self.partition, "topology.txt": self.topology}
         found |= {
             "sinfo.json": json.dumps({"nodes": nodes}),
             "squeue.json": json.dumps({"jobs": [*self.jobs.values()]}),

@@ -11,7 +11,7 @@ from mast_opt.core.errors import InputError
 from mast_opt.live.hosts.slurm.host import RealPrograms, SlurmHost, servers_of, spec_of
 from mast_opt.live.hosts.slurm.reading import cluster_of
 from mast_opt.live.loop.commands import Drop
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.events import JobSpec, Submitted
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import open_sqlite
@@ -39,11 +39,38 @@ def test_what_a_job_asks_for() -> None:
     assert spec(comment="mast-opt", requeue=False) == JobSpec(9, 1, 4000, 1000, 0, {KIND: 4000}, prefer="rack")
     pair = spec(nodes=2, time_limit=60)
     assert pair is not None
-    assert (pair.tasks, pair.cpu_mcores, pair.limit_ms) == (2, 33_000, 3_600_000)
+    assert (pair.tasks, pair.cpu_mcores, pair.limit_ms, pair.limit_grace_ms) == (2, 33_000, 3_600_000, 61_000)
     assert spec(nodes=1, tasks=100, max_nodes=2) is not None
     for nothing in ({"max_nodes": 1, "tasks": 100}, {"partition": "none"}, {"required_nodes": "east"}):
         assert spec(**nothing) is None
     assert spec(tres_per_node="gres:gpu:a100:1") is None
+
+
+@pytest.mark.parametrize(
+    ("cluster", "partition", "grace_s"),
+    [
+        ("", "", 61),
+        ("OverTimeLimit = 5 min\n", " OverTimeLimit=NONE", 361),
+        ("OverTimeLimit = 5 min\n", " OverTimeLimit=2", 181),
+        ("OverTimeLimit = UNLIMITED\n", " OverTimeLimit=2", 181),
+        ("OverTimeLimit = UNLIMITED\n", " OverTimeLimit=NONE", None),
+        ("", " OverTimeLimit=UNLIMITED", None),
+    ],
+)
+def test_the_grace_is_what_slurm_gives(cluster: str, partition: str, grace_s: int | None) -> None:
+    slurm = SlurmStandIn()
+    slurm.submit(1, 4, time_limit=60)
+    slurm.submit(2, 4, time_limit=60, comment="")
+    slurm.start(2, "east")
+    slurm.config += cluster
+    slurm.partition += partition
+    host = SlurmHost(slurm)
+    host.resume(())
+    specs = [one.spec for one in host.reports(0) if isinstance(one, Submitted)]
+    grace_ms = None if grace_s is None else 1000 * grace_s
+    assert [(one.limit_ms, one.limit_grace_ms) for one in specs] == [(3_600_000, grace_ms)] * 2
+    words = "OverTimeLimit of partition batch is UNLIMITED"
+    assert host.unenforced() == ("" if grace_s is not None else words)
 
 
 @pytest.mark.parametrize(

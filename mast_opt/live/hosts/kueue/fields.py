@@ -26,7 +26,12 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         Field("spec.active", READ, "false: does not start"),
         Field("spec.preemptionGates[].name", READ, "gates that are closed unless the status says otherwise"),
         Field("spec.maximumExecutionTimeSeconds", READ, "its time limit, in a live loop"),
-        Field("spec.podSets[].template.spec.activeDeadlineSeconds", READ, "the same; the least counts"),
+        Field(
+            "spec.podSets[].template.spec.activeDeadlineSeconds",
+            READ,
+            "the same where Kueue has no limit, the least of them; it ends pods and not the job, so it is not enforced",
+        ),
+        Field("spec.podSets[].template.spec.terminationGracePeriodSeconds", READ, "time to end after its limit"),
         Field("spec.podSets[].name", READ, "the pod set"),
         Field("spec.podSets[].count", READ, "pods"),
         Field("spec.podSets[].minCount", READ, "fewest pods with which it may be admitted"),

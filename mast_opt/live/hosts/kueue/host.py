@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import counted
 from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
 from mast_opt.live.hosts.kueue.dispatcher import READY, text_of
@@ -61,6 +62,7 @@ class KueueHost:
         workers: cluster, as MultiKueueConfig calls it → its API server.
         replicas: dataset → clusters that hold it.
         shadow: look and let the loop decide, and change nothing.
+        limit_grace_s: longest time from a workload's limit until Kueue has ended it; None: that of its pods.
         every_s: seconds between two looks in which nothing is said to have changed.
         on_problem: called with why the manager cannot be looked at, and with an empty text when it can be again.
         ticks: seconds that never go back.
@@ -77,6 +79,7 @@ class KueueHost:
         *,
         replicas: Mapping[str, Collection[str]] | None = None,
         shadow: bool = False,
+        limit_grace_s: float | None = None,
         every_s: float = 5.0,
         on_problem: Callable[[str], object] = lambda words: None,
         ticks: Callable[[], float] = time.monotonic,
@@ -85,7 +88,7 @@ class KueueHost:
         self._params = params or DispatchParams()
         self._shadow, self._every_s, self._ticks = shadow, every_s, ticks
         self._replicas = replicas or {}
-        self._tracker = JobTracker(self._replicas, self._params.priorities)
+        self._tracker = JobTracker(self._replicas, self._params.priorities, limit_grace_s)
         self._lock = threading.RLock()
         self._reader = Reader()
         self._snapshot: ManagerSnapshot | None = None
@@ -171,6 +174,14 @@ class KueueHost:
     def next_ms(self) -> int | None:
         """Time to ask the Kueue host for reports again; None if there are none."""
         return 0 if self._fresh else None
+
+    def unenforced(self) -> str:
+        """Number of workloads whose job nobody ends at their limits, in words; empty if there are none."""
+        snapshot = self._snapshot
+        there = () if snapshot is None else (one.workload for one in snapshot.managed.values())
+        count = sum(one.limit_s is not None and one.limit_grace_s is None for one in there)
+        what = "activeDeadlineSeconds without maximumExecutionTimeSeconds, which ends pods and not jobs"
+        return f"{counted(count, 'workload')} with {what}" if count else ""
 
     def observe(self) -> Collection[Attempt]:
         """Attempts of jobs that Kueue's workers run."""

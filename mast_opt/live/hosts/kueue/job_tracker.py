@@ -29,10 +29,12 @@ class JobTracker(Tracker):
     Args:
         replicas: dataset → clusters that hold it.
         priorities: as in ``DispatchParams``.
+        limit_grace_s: as in ``KueueHost``.
     """
 
     replicas: Mapping[str, Collection[str]] = field(default_factory=dict)
     priorities: tuple[int, ...] = PRIORITIES
+    limit_grace_s: float | None = None
     _reported: dict[str, frozenset[str]] = field(default_factory=dict)
     """Replicas that the loop knows."""
 
@@ -235,7 +237,7 @@ class JobTracker(Tracker):
 
     def _spec(self, one: Workload, places: Mapping[str, bool]) -> ev.JobSpec | None:
         """Specification of a workload's job with the priorities of this loop."""
-        return spec_of(one, places, self.priorities)
+        return spec_of(one, places, self.priorities, self.limit_grace_s)
 
 
 def _bare(job: str) -> str:

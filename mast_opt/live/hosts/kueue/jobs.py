@@ -71,13 +71,19 @@ def place_of(one: Workload, cluster: ClusterView) -> str:
     return Place(cluster.name, queue.name, flavor).server if queue is not None and flavor in queue.flavors else ""
 
 
-def spec_of(one: Workload, places: Mapping[str, bool], priorities: Sequence[int] = PRIORITIES) -> JobSpec | None:
+def spec_of(
+    one: Workload,
+    places: Mapping[str, bool],
+    priorities: Sequence[int] = PRIORITIES,
+    limit_grace_s: float | None = None,
+) -> JobSpec | None:
     """Specification of a workload's job; None if it may run nowhere, or has no pods. ``priorities`` as in
-    ``DispatchParams``."""
+    ``DispatchParams``; ``limit_grace_s`` as in ``KueueHost``."""
     sets = [pods for pods in one.pod_sets if pods.count]
     if not sets or not places:
         return None
     tasks, mgpu = _gang(_gang_sets(one))
+    grace_s = one.limit_grace_s if None in (limit_grace_s, one.limit_grace_s, one.limit_s) else limit_grace_s
     cpu, memory = (-(-sum(pods.count * pods.needs[k] for pods in sets) // tasks) for k in (1, 2))
     return JobSpec(
         tier=tier_of(one.priority, priorities),
@@ -92,6 +98,7 @@ def spec_of(one: Workload, places: Mapping[str, bool], priorities: Sequence[int]
         preemptible=all(places.values()),
         workload=one.key,
         limit_ms=None if one.limit_s is None else one.limit_s * MILLI,
+        limit_grace_ms=None if grace_s is None else round(grace_s * MILLI),
         namespace=one.namespace,
     )
 

@@ -111,7 +111,9 @@ class Workload:
     gates: Mapping[str, str] = field(default_factory=dict)
     """Preemption gate → ``Open`` or ``Closed``."""
     limit_s: int | None = None
-    """The longest that it may run: Kueue or Kubernetes ends it then; None for no limit."""
+    """The longest that it may run; None for no limit."""
+    limit_grace_s: int | None = 0
+    """Longest time from its limit until Kueue has ended it; None: only its pods are ended, and others may follow."""
 
     @property
     def key(self) -> str:

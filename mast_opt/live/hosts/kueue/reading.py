@@ -22,6 +22,10 @@ GATED_BY = "kueue.x-k8s.io/admission-gated-by"
 """Annotation of a job: who keeps it from being admitted, with commas between them."""
 QUEUE = "kueue.x-k8s.io/queue-name"
 """Label of a job: its LocalQueue."""
+POD_ENDS_S = 30
+"""Time that Kubernetes lets a pod end in that states none."""
+KUEUE_ENDS_S = 30
+"""Time until Kueue has seen the end of a limit, and it is seen that its quota is free."""
 Object = Mapping[str, Any]
 
 
@@ -55,11 +59,16 @@ def workload(found: Object) -> kueue.Workload:
         raise InputError(f"{named(found)}: {error}") from None
 
 
-def _limit_s(spec: Object) -> int | None:
-    """The least of Kueue's limit of a workload and Kubernetes' limits of its pods, in seconds."""
-    pods = [at(one, "template", "spec").get("activeDeadlineSeconds") for one in at(spec, "podSets", kind=list)]
-    limits = [one for one in (spec.get("maximumExecutionTimeSeconds"), *pods) if isinstance(one, int) and one > 0]
-    return min(limits, default=None)
+def _limit(spec: Object) -> tuple[int | None, int | None]:
+    """Limit of a workload, and its grace, in seconds: Kueue's limit, and the time that its pods may take to end; else
+    Kubernetes' limits of its pods, after which a job may begin others."""
+    pods = [at(one, "template", "spec") for one in at(spec, "podSets", kind=list)]
+    limits = [one for pod in pods if isinstance(one := pod.get("activeDeadlineSeconds"), int) and one > 0]
+    grace = [pod.get("terminationGracePeriodSeconds") for pod in pods]
+    most = spec.get("maximumExecutionTimeSeconds")
+    if isinstance(most, int) and most > 0:
+        return most, KUEUE_ENDS_S + max((one if isinstance(one, int) else POD_ENDS_S for one in grace), default=0)
+    return (min(limits), None) if limits else (None, 0)
 
 
 def _workload(found: Object) -> kueue.Workload:
@@ -70,13 +79,15 @@ def _workload(found: Object) -> kueue.Workload:
         raise InputError("it has no podSets")
     gpu_sets = {one.name for one in pod_sets if one.needs[0]}
     checks = at(status, "admissionChecks", kind=list)
+    limit_s, limit_grace_s = _limit(spec)
     return kueue.Workload(
         namespace=meta.get("namespace") or "default",
         name=at(meta, "name", kind=str),
         queue=at(spec, "queueName", kind=str),
         priority=at(spec, "priority", kind=int),
         pod_sets=pod_sets,
-        limit_s=_limit_s(spec),
+        limit_s=limit_s,
+        limit_grace_s=limit_grace_s,
         created=at(meta, "creationTimestamp", kind=str),
         active=spec.get("active") is not False,
         deleting=bool(meta.get("deletionTimestamp")),

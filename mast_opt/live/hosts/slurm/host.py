@@ -18,7 +18,7 @@ from mast_opt.core.units import MILLI
 from mast_opt.live.hosts.kueue.jobs import shares_at
 from mast_opt.live.hosts.protocol import Attempt, Can
 from mast_opt.live.hosts.slurm.placement import Need, held_by, need_of, tasks_on
-from mast_opt.live.hosts.slurm.reading import Cluster, cluster_of, printed, texts_now
+from mast_opt.live.hosts.slurm.reading import Cluster, cluster_of, kill_wait_s, printed, texts_now
 from mast_opt.live.hosts.slurm.request import ask_in, number
 from mast_opt.live.hosts.tracking import Phase, Task, Tracker, taken_over
 from mast_opt.live.loop import events as ev
@@ -34,6 +34,8 @@ LEAST_TIER = 9
 """Tier of a job whose comment states none, and of work that is not ours."""
 ENDED = {"CANCELLED": "it was cancelled", "TIMEOUT": "it reached its time limit"}
 """State of a job that has ended → what is said of it; of other states, their name."""
+CHECK_S = 60
+"""Longest time from the end of a job's limit until Slurm sees it: it looks every 30 s, and needs a moment to end it."""
 ALIVE = ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "REQUEUED", "REQUEUE_HOLD")
 
 
@@ -73,6 +75,7 @@ class SlurmHost:
 
     Args:
         programs: of Slurm.
+        limit_grace_s: longest time from a job's limit until Slurm has ended it; None: as its configuration says.
         every_s: seconds between two looks.
         on_problem: called with why Slurm cannot be looked at, and with an empty text when it can be again.
     """
@@ -81,8 +84,14 @@ class SlurmHost:
     can = frozenset({Can.STOP})
 
     def __init__(
-        self, programs: Programs, *, every_s: float = 5.0, on_problem: Callable[[str], object] = lambda words: None
+        self,
+        programs: Programs,
+        *,
+        limit_grace_s: float | None = None,
+        every_s: float = 5.0,
+        on_problem: Callable[[str], object] = lambda words: None,
     ) -> None:
+        self._limit_grace_s = limit_grace_s
         self._programs, self._every_s, self._on_problem = programs, every_s, on_problem
         self._tracker = Tracker()
         self._lock = threading.RLock()
@@ -150,6 +159,12 @@ class SlurmHost:
     def next_ms(self) -> int | None:
         """Time to ask the Slurm host for reports again; None if there are none."""
         return 0 if self._fresh else None
+
+    def unenforced(self) -> str:
+        """Partitions in which Slurm ends no job for its limit, in words; empty if there are none."""
+        partitions = () if self._cluster is None else self._cluster.partitions.values()
+        names = [one.name for one in partitions if one.over_s is None]
+        return f"OverTimeLimit of partition {', '.join(names)} is UNLIMITED" if names else ""
 
     def observe(self) -> Collection[Attempt]:
         """Attempts of jobs that run in Slurm."""
@@ -251,7 +266,7 @@ class SlurmHost:
             ours, state = OURS.match(str(job.get("comment") or "")), _state(job)
             if key in known or state not in ("PENDING", "RUNNING"):
                 continue
-            if ours and (spec := spec_of(cluster, job)) is not None:
+            if ours and (spec := spec_of(cluster, job, self._limit_grace_s)) is not None:
                 tracker.tasks[key] = Task(key, key, spec)
                 yield ev.Submitted(key, spec)
                 yield from self._follow(tracker.tasks[key], cluster, running)
@@ -259,7 +274,8 @@ class SlurmHost:
                 nodes, amounts = running[key].nodes, running[key].amounts.max(0)
                 kinds = {types_of(cluster)[at]: int(amounts[2:].sum()) * WHOLE for at in nodes}
                 size = max(kinds.values()), int(amounts[0]) * MILLI, int(amounts[1])
-                name, spec = f"slurm:{key}", JobSpec(LEAST_TIER, len(nodes), *size, kinds)
+                limit = limit_of(cluster, job, [running[key].partition], self._limit_grace_s)
+                name, spec = f"slurm:{key}", JobSpec(LEAST_TIER, len(nodes), *size, kinds, **limit)
                 tracker.tasks[name] = Task(name, key, spec, "slurm")
                 yield ev.Submitted(name, spec)
                 yield from self._follow(tracker.tasks[name], cluster, running)
@@ -350,9 +366,9 @@ def servers_of(cluster: Cluster) -> dict[str, Server]:
     return found
 
 
-def spec_of(cluster: Cluster, job: Mapping[str, Any]) -> JobSpec | None:
+def spec_of(cluster: Cluster, job: Mapping[str, Any], limit_grace_s: float | None = None) -> JobSpec | None:
     """Specification of a job of Slurm, as a gang of equal tasks, one for each node; None where no node can serve it, or
-    it names nodes.
+    it names nodes. ``limit_grace_s`` as in ``SlurmHost``.
 
     Tasks of one gang may not share a node, so each counts more than half of the processors of the largest one.
     """
@@ -381,7 +397,6 @@ def spec_of(cluster: Cluster, job: Mapping[str, Any]) -> JobSpec | None:
     tier = _TIER.search(str(job.get("comment")))
     kinds = types_of(cluster)
     gpus = {kinds[at]: int(row[2:].sum()) * WHOLE for at, row in zip(places, held, strict=True)}
-    limit = number(job.get("time_limit"))
     return JobSpec(
         tier=LEAST_TIER if tier is None else int(tier[1]),
         tasks=count,
@@ -391,5 +406,21 @@ def spec_of(cluster: Cluster, job: Mapping[str, Any]) -> JobSpec | None:
         gpu_types=gpus,
         prefer="rack",
         preemptible=bool(job.get("requeue")),
-        limit_ms=None if limit is None else limit * 60 * MILLI,
+        **limit_of(cluster, job, ask.partitions, limit_grace_s),
     )
+
+
+def limit_of(
+    cluster: Cluster, job: Mapping[str, Any], partitions: Iterable[str], limit_grace_s: float | None
+) -> dict[str, Any]:
+    """Time limit of a job in one of these partitions, and the grace: ``OverTimeLimit``, ``KillWait`` and the time until
+    Slurm looks, but ``limit_grace_s`` if stated; None where Slurm does not end it."""
+    limit = number(job.get("time_limit"))
+    if limit is None:
+        return {}
+    over = [cluster.partitions[one].over_s for one in partitions if one in cluster.partitions]
+    known = [one for one in over if one is not None]
+    if limit_grace_s is None:
+        limit_grace_s = max(known, default=0) + kill_wait_s(cluster.settings) + CHECK_S
+    grace_ms = round(limit_grace_s * MILLI) if len(known) == len(over) else None
+    return {"limit_ms": limit * 60 * MILLI, "limit_grace_ms": grace_ms}

@@ -51,6 +51,8 @@ class Partition:
     memory_of_node_mib: int | None
     most_nodes: int | None
     exclusive: bool
+    over_s: int | None = 0
+    """Time (``OverTimeLimit``) that a job may run beyond its limit; None: it is never ended for it."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ def cluster_of(texts: Mapping[str, str], now_s: int) -> Cluster:
         partitions = {one.name: one for line in texts[at].splitlines() if (one := _partition(line, places, settings))}
         at = "squeue.json"
         jobs = json.loads(texts[at])["jobs"]
-        kill_s = int((settings.get("KillWait", "30").split() or ["30"])[0])
+        kill_s = kill_wait_s(settings)
         threads = {name: max(1, number(item.get("threads")) or 1) for name, (_, item) in found.items()}
         running = tuple(
             _running(job, places, kinds, threads, now_s + 1, kill_s) for job in jobs if _state(job, "RUNNING")
@@ -252,7 +254,22 @@ def _partition(line: str, places: Mapping[str, int], settings: Mapping[str, str]
         stated("DefMemPerNode"),
         stated("MaxNodes"),
         says.get("OverSubscribe") == "EXCLUSIVE",
+        _over_s(says, settings),
     )
+
+
+def kill_wait_s(settings: Mapping[str, str]) -> int:
+    """Time (``KillWait``) that Slurm gives a job to end after its limit."""
+    return int((settings.get("KillWait", "30").split() or ["30"])[0])
+
+
+def _over_s(says: Mapping[str, str], settings: Mapping[str, str]) -> int | None:
+    """Time that jobs of a partition may run beyond their limits, by its own word or that of the cluster; None for
+    ever."""
+    stated = says.get("OverTimeLimit", "NONE")
+    if stated == "NONE":
+        stated = (settings.get("OverTimeLimit", "").split() or ["0"])[0]
+    return None if stated == "UNLIMITED" else 60 * int(stated)
 
 
 def _running(

@@ -160,7 +160,7 @@ const WORDS = {
   SolveEnded: (e) => `${e.path}: ${e.status}${e.plan ? `, plan ${e.plan}` : ""}`,
   CopyAsked: (e) => `${e.dataset} is to be copied from ${e.source} to ${e.region}`,
   ReplicaDropped: (e) => `${e.dataset} is to be deleted in ${e.region}`,
-  LeadTaken: (e) => `${e.holder} leads, epoch ${e.epoch}`,
+  LeadTaken: (e) => `${e.holder} leads, epoch ${e.epoch}${e.unenforced ? `; limits are not enforced: ${e.unenforced}` : ""}`,
 };
 
 function inWords(event) {
@@ -186,7 +186,7 @@ function showSolves(solves, plans) {
 }
 
 const starts = (job, now) => [
-  ["promised within", job.promised_by_ms], ["usually within", job.usually_by_ms], ["expected in", job.expected_ms],
+  [`promised${job.limits_enforced === false ? " (limits are not enforced)" : ""} within`, job.promised_by_ms], ["usually within", job.usually_by_ms], ["expected in", job.expected_ms],
 ].filter(([, at]) => at !== null).map(([words, at]) => `${words} ${span(now, at)}`).join("; ");
 
 const cancel = (job) => button("cancel", "", () => {

@@ -4,6 +4,9 @@
     python -m benchmarks.long_waits philly --out benchmarks/data/long-waits.jsonl
     python -m benchmarks.long_waits month --seeds 1 --limits round x5 --policies foretold --out ROWS
     python -m benchmarks.long_waits page --out benchmarks/data/long-waits.jsonl
+    python -m benchmarks.long_waits repeat --out benchmarks/data/long-waits.jsonl
+
+``repeat`` runs all rows of the file again, compares what it finds, and ends with an error if a figure is another one.
 
 The month: 24 servers of 8 GPUs in two partitions, 6,000 jobs of 1 to 32 GPUs that come at random, run times that are
 lognormal with a median of 1.5 hours and end at 5 days; times of arrival are stretched until each partition has the
@@ -220,6 +223,19 @@ def _runs(given: argparse.Namespace) -> Iterable[tuple[Row, JobTrace]]:
                 yield row, trace_of(region, jobs, servers, limits_of([job[3] for job in jobs], limits, 0))
 
 
+def repeated(rows: Sequence[Row]) -> Iterable[tuple[Row, Row]]:
+    """Rows, and what the same runs give now."""
+    clusters: dict[float, dict[str, tuple[list[Job], tuple[Server, ...]]]] = {}
+    for row in rows:
+        load, limits = row["load"], row["limits"]
+        if row["case"] == "philly" and load not in clusters:
+            clusters[load] = {region: (jobs, servers) for region, jobs, servers in philly(load)}
+        jobs, servers = month(row["seed"], load) if row["case"] == "month" else clusters[load][row["region"]]
+        own = limits_of([job[3] for job in jobs], limits, row.get("seed", 0))
+        found = measure(trace_of(row.get("region", "month"), jobs, servers, own), row["policy"])
+        yield row, row | rounded(found)
+
+
 def rounded(value: Any) -> Any:
     """Numbers of a row with as many digits as anybody reads."""
     if isinstance(value, dict):
@@ -293,7 +309,7 @@ def page_tables(rows: Sequence[Row]) -> dict[str, Callable[[], str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=["month", "philly", "page"])
+    parser.add_argument("case", choices=["month", "philly", "page", "repeat"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6])
     parser.add_argument("--load", type=float, default=0.95)
     parser.add_argument("--limits", nargs="+", choices=list(LIMITS), default=["round"])
@@ -303,6 +319,13 @@ def main() -> None:
     if given.case == "page":
         PAGE.write_text(with_tables(PAGE.read_text(), page_tables(read(given.out))))
         return
+    if given.case == "repeat":
+        differ = 0
+        for at, (row, again) in enumerate(repeated(read(given.out)), 1):
+            wrong = [name for name in row if name != "cpu_s" and row[name] != again[name]]
+            differ += bool(wrong)
+            print(f"{at}: {row['case']}, {row['policy']}, {row['limits']}: {wrong or 'the same'}", flush=True)
+        raise SystemExit(differ > 0)
     keys = ("case", "load", "policy", "seed", "region", "limits")
     done = {tuple(row.get(key) for key in keys) for row in read(given.out)}
     for found, trace in _runs(given):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from mast_opt.live.loop.event_log import read_log
 from mast_opt.live.loop.log_checker import check_log
 from tests.cli.conftest import Call
 
-SMALL = str(Path(__file__).parents[2] / "instances" / "traces" / "philly-small")
+TRACES = Path(__file__).parents[2] / "instances" / "traces"
+SMALL = str(TRACES / "philly-small")
 
 
 def record(call: Call, *options: str) -> dict[str, Any]:
@@ -56,6 +58,24 @@ def test_longest_wait_of_each_size(call: Call) -> None:
     assert all(row["waited_ms"] > 0 and row["why"] and row["job"] in ended.out for row in rows)
 
 
+def test_starts_are_compared_with_what_was_said(call: Call, tmp_path: Path) -> None:
+    """Of sixty jobs one after the other, with limits twice too long, all start by the times that were promised."""
+    shutil.copytree(TRACES / "tiresias-60", tmp_path / "trace")
+    rows = [f"j{at},{10 * at},0,1,8,100,200" for at in range(60)]
+    table = tmp_path / "trace" / "submissions.csv"
+    table.write_text("\n".join(["job,submitted_s,tier,tasks,gpus,duration_s,limit_s", *rows, ""]))
+    options = str(tmp_path / "trace"), "--policy", "mast", "--param", "estimates=20"
+    ended = call("simulate", *options, "--out", str(tmp_path / "run"))
+    assert "Starts as they were said" in ended.out
+    starts = json.loads(call("simulate", *options, "--json").out)["starts"]
+    assert starts.keys() == {"promised", "usually_by", "expected"}
+    assert starts["promised"]["started_by_then"] == 1
+    assert starts["promised"]["too_long_h_p50"] > 0
+    page = tmp_path / "run.html"
+    assert call("report", str(tmp_path / "run"), "--out", str(page)).code == 0
+    assert "Starts as they were said" in page.read_text()
+
+
 def test_parameters_and_window(call: Call) -> None:
     found = record(call, "--policy", "las", "--param", "thresholds_gpu_s=60,600", "--until", "500000")
     assert found["params"] == {"thresholds_gpu_s": [60, 600]}
@@ -65,7 +85,7 @@ def test_parameters_and_window(call: Call) -> None:
     home = record(call, "--policy", "federated", "--param", "rule=home", "--param", "placement=best-fit")
     assert home["sum_queue_s"] == 226_773
     stated = {"rule": "home", "age_ms": 0, "seed": 0, "alpha": 1.0, "high_gpus": 1000.0, "placement": "best-fit"}
-    stated |= {"tick_s": 0, "estimates": 0}
+    stated |= {"tick_s": 0, "estimates": 0, "limit_grace_s": 0}
     assert home["params"] == stated
 
 

@@ -120,6 +120,7 @@ def command(
         events=done.count,
         impossible_jobs=dict(done.impossible),
         longest_waits=[{"gpus_up_to": size, **asdict(one)} for size, one in longest.items()],
+        starts={kind: dict(one) for kind, one in done.starts.items()},
         out=None if out is None else str(out),
     )
     if out is not None:
@@ -157,7 +158,7 @@ def _show(
 ) -> None:
     """Print the figures of a simulated run."""
     from mast_opt.core.wording import percent, plain
-    from mast_opt.live.reports.content import by_size
+    from mast_opt.live.reports.content import by_size, start_errors
     from mast_opt.planner.report.terminal.sections import print_words, show_section, show_table
 
     still = found.waiting - found.impossible
@@ -194,6 +195,8 @@ def _show(
     show_table(console, "Run", ("figure", "value"), rest)
     if longest:
         show_section(console, by_size(longest))
+    if done.starts:
+        show_section(console, start_errors(done.starts))
     if out is not None:
         report = join(["mast-opt", "report", str(out)])
         print_words(console, f"The log of events and the figures are in {out}. See them in a browser:\n  {report}")

@@ -105,6 +105,7 @@ def run_report(run: StoredRun, prices: Mapping[str, float] | None = None) -> Run
             *_impossible(run, found),
             _longest(run, found),
             by_size(longest_by_size(found, run.impossible)),
+            *([start_errors(starts)] if (starts := run.metrics.get("starts")) else []),
             *_groups(run, found),
             _usage(found, prices),
         ),
@@ -227,6 +228,18 @@ def _longest(run: StoredRun, found: History) -> Section:
     )
     note = "Free GPUs are those of the region in which the job waited longest, counted together over its servers."
     return Section("Who waited longest, and why", heads, rows, note if rows else "No job waited.", leads=True)
+
+
+def start_errors(starts: Mapping[str, Mapping[str, float]]) -> Section:
+    """Section of a run's report: how far starts were from what was said of them, see ``StartErrors.figures``."""
+    shares, hours = ("started_by_then", "within_factor_2"), ("too_long_h_p10", "too_long_h_p50", "too_long_h_p90")
+    titles = Form.FILL.heads("started by then", "within factor 2"), Form.AMOUNT.heads("P10, h", "median, h", "P90, h")
+    heads = Head("said"), Head("jobs", Form.COUNT), *titles[0], *titles[1]
+    rows: tuple[tuple[str | float, ...], ...] = tuple(
+        (kind.replace("_", " "), int(one["jobs"]), *[one[name] for name in (*shares, *hours)])
+        for kind, one in starts.items()
+    )
+    return Section("Starts as they were said, and hours by which that was too long", heads, rows)
 
 
 def by_size(longest: Mapping[int, LongWait]) -> Section:

@@ -134,7 +134,7 @@ def test_work_that_does_not_fit_with_its_data_reads_remotely(root: str) -> None:
     )
     certificate = replace(priced(problem, "remote"), trees=trees)
     plain, bound, text = both(problem, certificate)
-    assert plain == pytest.approx(0.0, abs=1e-9)
+    assert plain < bound
     assert bound >= certificate.bound(problem)
     assert " uns " in text
     if from_data:

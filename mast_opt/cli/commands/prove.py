@@ -1,6 +1,6 @@
 """``mast-opt prove``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,17 @@ from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.wording import counted
 from mast_opt.planner.io import read, read_certificate, read_plan_of
+from mast_opt.planner.proof.certificate_prices import certificate_prices
 from mast_opt.planner.proof.checker import Refused, check_folder
 from mast_opt.planner.proof.exact_program import ExactProgram
+from mast_opt.planner.proof.job_limits import job_limits
 from mast_opt.planner.proof.placement_rows import placement_rows
 from mast_opt.planner.proof.steps import Step
 from mast_opt.planner.proof.write_proof import PROGRAM, PROOF, Proven, check_new, write_proof
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.export_files import formulated
 from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.kind.problem import Problem
 
 MOST_LEAVES = 20_000
@@ -48,9 +51,9 @@ def command(
     """Write a proof of a plan's bound that the checkers of others accept, or check one.
 
     The folder gets proof.mps, the program with the plan's weights in exact decimals, and proof.vipr, which states the
-    program, the plan as its solution, and every step of a proof of the bound in rational numbers: rounded rows, those
-    on which the certificate of a data placement rests, the duals of linear programs, and splits of integer columns
-    until the stated bound is reached or the time is up. What the proof leaves of the stated bound is said. With a
+    program, the plan as its solution, and every step of a proof of the bound in rational numbers: the prices, cuts and
+    peaks of a heuristic's certificate, rounded rows, the duals of linear programs, and splits of integer columns until
+    the stated bound is reached or the time is up. What the proof leaves of the stated bound is said. With a
     lexicographic objective the proof is of its first term.
 
     With --check, the proof in a folder is checked in fractions, and so is that it is about the program in proof.mps:
@@ -84,6 +87,7 @@ def command(
     else:
         stated = None
     target = None if stated is None else problem.sense.minimised(stated)
+    arrays = read_certificate(plan) if plan.is_dir() else None
     with run.phase("solve", "proving"):
         found = write_proof(
             formulation.mip,
@@ -92,7 +96,8 @@ def command(
             out,
             time_limit_s=time_limit,
             most_leaves=MOST_LEAVES,
-            rows_of=_rows_of(problem, plan),
+            rows_of=_rows_of(problem, arrays),
+            prices=certificate_prices(problem, arrays, formulation.mip),
         )
     bound = None if found.bound is None else float(found.bound)
     proven = None if bound is None or objective is None else problem.sense.minimised(bound)
@@ -116,12 +121,13 @@ def command(
     return Answer(Exit.OK, show)
 
 
-def _rows_of(problem: Problem[Any], plan: Path) -> Callable[[ExactProgram], tuple[ExactProgram, list[Step]]] | None:
-    """The rows on which the certificate in a plan's folder rests; None where it has none that the program lacks."""
-    if not isinstance(problem, DataPlacement) or not plan.is_dir():
-        return None
-    arrays = read_certificate(plan)
-    return None if arrays is None else partial(placement_rows, problem, arrays)
+def _rows_of(
+    problem: Problem[Any], arrays: Mapping[str, Any] | None
+) -> Callable[[ExactProgram], tuple[ExactProgram, list[Step]]] | None:
+    """The limits and rows on which a certificate rests and that the program lacks; None where there are none."""
+    if isinstance(problem, DataPlacement) and arrays is not None:
+        return partial(placement_rows, problem, arrays)
+    return job_limits if isinstance(problem, JobPlacement) else None
 
 
 def _text(value: Fraction | None) -> str | None:

@@ -48,7 +48,7 @@ def tightened(program: ExactProgram) -> ExactProgram:
             with np.errstate(invalid="ignore", divide="ignore"):
                 reach = (sign * limit[row] - total[row] + finite) / value
             up = value > 0
-            gains = np.where(up, reach < high[mip.index] - 1 + 1e-6, reach > low[mip.index] + 1 - 1e-6)
+            gains = np.where(up, reach < high[mip.index] - 1e-6, reach > low[mip.index] + 1e-6)
             for at in np.flatnonzero(gains & (others == 0) & mip.integral[mip.index] & np.isfinite(reach)).tolist():
                 key, score = (int(mip.index[at]), int(up[at])), float(reach[at]) * (1 if up[at] else -1)
                 if key not in found or score < found[key][0]:

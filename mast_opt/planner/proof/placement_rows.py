@@ -225,8 +225,8 @@ def positions(blocks: tuple[Block, ...], name: str) -> dict[tuple[int, ...], int
     block = next((one for one in blocks if one.name == name), None)
     if block is None:
         return {}
-    cells = block.cells or np.indices(block.shape).reshape(len(block.shape), -1)
-    keys = zip(*(cell.tolist() for cell in cells), strict=True)
+    cells = block.cells or np.indices(block.shape).reshape(len(block.shape), block.size)
+    keys = zip(*(cell.tolist() for cell in cells), strict=True) if block.shape else [()]
     return {key: block.start + at for at, key in enumerate(keys)}
 
 

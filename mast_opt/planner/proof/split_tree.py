@@ -2,7 +2,7 @@
 
 import heapq
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
@@ -107,13 +107,24 @@ def step_of(program: ExactProgram, root: Node, bound: Fraction) -> Step:
             done[node] = Step("G", bound, None, "uns", parts=tuple(parts))
             continue
         assert node.proof is not None
-        factors: dict[Source, Fraction] = {}
-        for side, factor in node.proof.multipliers.items():
-            kind, at, end = side
-            source = node.assumed.get((at, end)) if kind == "column" else None
-            factors[source or program.source(side)] = factor
-        done[node] = Step("G", node.proof.bound, {} if node.impossible else None, "lin", factors)
+        done[node] = combined(program, node.proof, node.assumed, costs=not node.impossible)
     return done[root]
+
+
+def combined(
+    program: ExactProgram,
+    found: Combination,
+    assumed: Mapping[tuple[int, int], Step] | None = None,
+    *,
+    costs: bool = True,
+) -> Step:
+    """The step that states the bound of a combination, where some limits of columns are assumed."""
+    factors: dict[Source, Fraction] = {}
+    for side, factor in found.multipliers.items():
+        kind, at, end = side
+        source = (assumed or {}).get((at, end)) if kind == "column" else None
+        factors[source or program.source(side)] = factor
+    return Step("G", found.bound, None if costs else {}, "lin", factors)
 
 
 def prove(program: ExactProgram, node: Node) -> None:

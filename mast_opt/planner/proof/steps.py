@@ -1,6 +1,6 @@
 """Steps of a proof: constraints that follow from the program's limits, or from earlier steps, by a rule of VIPR."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -86,6 +86,22 @@ def joined(one: Step | None, first: Step, other: Step | None, second: Step) -> S
     return Step(one.sense, rhs, one.entries, "uns", parts=(one, first, other, second))
 
 
+def ordered(root: Step) -> Iterator[Step]:
+    """A step and all from which it follows, each after its sources."""
+    done: set[Step] = set()
+    waiting = [root]
+    while waiting:
+        step = waiting[-1]
+        before = [one for one in step.sources if one not in done]
+        if before and step not in done:
+            waiting.extend(reversed(before))
+            continue
+        waiting.pop()
+        if step not in done:
+            done.add(step)
+            yield step
+
+
 def written(root: Step, of: Mapping[Side, int], first: int) -> list[str]:
     """The lines of a step and of all from which it follows, each after its sources.
 
@@ -100,16 +116,7 @@ def written(root: Step, of: Mapping[Side, int], first: int) -> list[str]:
     def number(source: Source) -> int:
         return place[source] if isinstance(source, Step) else of[source]
 
-    waiting = [root]
-    while waiting:
-        step = waiting[-1]
-        before = [one for one in step.sources if one not in place]
-        if before and step not in place:
-            waiting.extend(reversed(before))
-            continue
-        waiting.pop()
-        if step in place:
-            continue
+    for step in ordered(root):
         entries = "OBJ" if step.entries is None else listed(step.entries.items())
         reason = step.rule
         if step.factors is not None:

@@ -11,6 +11,7 @@ from mast_opt.core.errors import InputError
 from mast_opt.planner.io.atomic import new_folder
 from mast_opt.planner.proof.cuts import strengthened, tightened
 from mast_opt.planner.proof.exact_program import ExactProgram
+from mast_opt.planner.proof.priced_blocks import Prices, priced
 from mast_opt.planner.proof.split_tree import grow, proven, step_of
 from mast_opt.planner.proof.steps import Side, Step, listed, written
 from mast_opt.problems.mip import Mip
@@ -45,6 +46,7 @@ def write_proof(
     time_limit_s: float,
     most_leaves: int,
     rows_of: Callable[[ExactProgram], tuple[ExactProgram, Sequence[Step]]] | None = None,
+    prices: Prices | None = None,
 ) -> Proven:
     """Prove as much of a bound as the limits allow, and write the program and the proof to a new folder.
 
@@ -56,6 +58,7 @@ def write_proof(
         time_limit_s: for the tree of splits; the relaxation is solved to its end.
         most_leaves: of the tree.
         rows_of: the program with tighter limits, and rows to begin with; those on which a certificate rests.
+        prices: those of a certificate. The whole program is solved only where they do not prove the bound.
 
     Raises:
         InputError: the folder exists or cannot be written.
@@ -70,17 +73,24 @@ def write_proof(
     wanted -= SLACK * max(Fraction(1), abs(wanted))
     stronger = tightened(program)
     stronger, rows = (stronger, ()) if rows_of is None else rows_of(stronger)
-    stronger, root = strengthened(stronger, rows, wanted, time_limit_s=time_limit_s)
-    left_s = time_limit_s - (time.perf_counter() - began)
-    grow(stronger, root, wanted, time_limit_s=left_s, most_leaves=most_leaves)
-    bound = proven(root)
-    last = None if bound is None else step_of(stronger, root, bound)
+    found = (
+        None if prices is None else priced(stronger, prices, wanted, time_limit_s=time_limit_s, most_leaves=most_leaves)
+    )
+    last, leaves = found or (None, 0)
+    if last is None or last.rhs < wanted:
+        stronger, root = strengthened(stronger, rows, wanted, time_limit_s=time_limit_s)
+        left_s = time_limit_s - (time.perf_counter() - began)
+        grow(stronger, root, wanted, time_limit_s=left_s, most_leaves=most_leaves)
+        bound = proven(root)
+        if bound is not None and (last is None or bound > last.rhs):
+            last, leaves = step_of(stronger, root, bound), sum(1 for _ in root.leaves())
+    bound = None if last is None else last.rhs
     with new_folder(folder, check_new) as out:
         write_mps(mip, out / PROGRAM)
         with (out / PROOF).open("w", encoding="utf-8") as file:
             for line in _proof(program, last, bound, objective, solution):
                 file.write(line + "\n")
-    return Proven(bound, objective, sum(1 for _ in root.leaves()), time.perf_counter() - began)
+    return Proven(bound, objective, leaves, time.perf_counter() - began)
 
 
 def check_new(folder: Path) -> None:

@@ -73,17 +73,19 @@ def lint(arguments: Sequence[str]) -> int:
     install(*GROUPS, "lint")
     schema, github = ("check-jsonschema", "--builtin-schema"), ROOT / ".github"
     forms = sorted(str(path) for path in (github / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
-    checks = [
-        ("ruff", "check"),
-        ("ruff", "format", "--check"),
-        ("mypy",),
-        ("lint-imports", "--no-cache"),
-        (*schema, "vendor.github-workflows", *sorted(map(str, (github / "workflows").glob("*.yml")))),
-        (*schema, "vendor.github-issue-forms", *forms),
-        (*schema, "vendor.dependabot", str(github / "dependabot.yml")),
-        (*schema, "vendor.readthedocs", str(ROOT / ".readthedocs.yaml")),
-    ]
-    return max([run(*check) for check in checks])
+    checks = {
+        "ruff check": ("ruff", "check"),
+        "ruff format": ("ruff", "format", "--check"),
+        "mypy": ("mypy",),
+        "import-linter": ("lint-imports", "--no-cache"),
+        "workflows": (*schema, "vendor.github-workflows", *sorted(map(str, (github / "workflows").glob("*.yml")))),
+        "issue forms": (*schema, "vendor.github-issue-forms", *forms),
+        "dependabot": (*schema, "vendor.dependabot", str(github / "dependabot.yml")),
+        "Read the Docs": (*schema, "vendor.readthedocs", str(ROOT / ".readthedocs.yaml")),
+    }
+    failed = [name for name, check in checks.items() if run(*check)]
+    print(f"failed: {', '.join(failed)}" if failed else f"passed: {', '.join(checks)}")
+    return int(bool(failed))
 
 
 def bench(arguments: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """No package grows beyond its budget of code lines: blank lines, comments and docstrings do not count.
 
-What needs more than its budget says in its commit what it replaced, and raises the number here.
+A small change needs no other number here: a package may be over by 1%, and all of them together by ``ROOM`` lines. What
+needs more says in its commit what it replaced, and raises the number.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from collections.abc import Mapping
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "mast_opt"
@@ -33,7 +35,7 @@ BUDGET = {
     "planner/report": 2424,
     "planner/solving": 2456,
     "problems/backends": 1852,
-    "problems/data_placement": 14388,
+    "problems/data_placement": 14387,
     "problems/job_placement": 12760,
     "problems/kind": 1967,
     "problems/mip": 1448,
@@ -42,6 +44,10 @@ BUDGET = {
     "problems/server_assignment": 4529,
     "problems/task_reassignment": 3283,
 }
+SLACK = 0.01
+"""Part of its budget by which one package may be over it."""
+ROOM = 200
+"""Lines by which all packages together may be over their budgets."""
 NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
@@ -75,4 +81,16 @@ def test_every_package_keeps_its_budget() -> None:
     }
     assert counts.keys() == BUDGET.keys()
     over = {name: (count, BUDGET[name]) for name, count in counts.items() if count > BUDGET[name]}
-    assert not over, "code lines and budget; see the docstring of this module"
+    assert not too_large(over), f"code lines and budget: {over}; see the docstring of this module"
+
+
+def too_large(over: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether packages (name → lines and budget) are over their budgets by more than they may."""
+    more = [lines - budget for lines, budget in over.values()]
+    return sum(more) > ROOM or any(lines > (1 + SLACK) * budget for lines, budget in over.values())
+
+
+def test_small_changes_need_no_budget() -> None:
+    assert not too_large({"cli": (4040, 4000), "core": (2020, 2000)})
+    assert too_large({"cli": (4041, 4000)})
+    assert too_large(dict.fromkeys("abcdef", (4040, 4000)))

@@ -57,6 +57,18 @@ def test_every_test_is_of_one_tier() -> None:
     assert {name.split("::")[0] for name in collected["second"]} == set(modules)
 
 
+@pytest.mark.second_tier
+def test_a_file_of_the_other_tier_is_named() -> None:
+    other, own = "tests/io/test_template.py", "tests/test_make.py"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tier", "first"]
+    for files, code in (([other], 5), ([other, own], 0), ([own], 0)):
+        ended = subprocess.run([*command, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert ended.returncode == code
+        assert (f"No test of the first tier is in {other}. To" in ended.stdout) == (other in files)
+    ended = subprocess.run([*command, "-k", "nothing", other], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "No test of the first tier" not in ended.stdout
+
+
 def _collected(tier: str, *modules: str) -> list[str]:
     """Lines that pytest prints of the tests that it collects in a tier."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "--tier", tier]

@@ -9,6 +9,8 @@ from tests.test_code_budget import code_lines
 
 ROOT = Path(__file__).parents[1]
 KINDS = ("data_placement", "job_placement", "server_assignment", "task_reassignment", "resource_allocation")
+SLACK, FEWEST = 0.02, 5
+"""Part, or lines, by which a number of the page may be off."""
 DATA = ("problem.py", "plan.py", "entities.py")
 """Modules that hold and validate an instance or a plan."""
 
@@ -52,10 +54,32 @@ def _is_certificate(name: str) -> bool:
     return any(word in name for word in ("certificate", "bound"))
 
 
+def numbers(line: str) -> tuple[str, list[int]]:
+    """Name and numbers of a row of the table."""
+    name, *counts = line.strip("| ").split(" | ")
+    return name, list(map(int, counts))
+
+
+def is_near(stated: list[int], counted: list[int]) -> bool:
+    """Whether numbers of the page are right within ``SLACK``."""
+    return len(stated) == len(counted) and all(
+        abs(one - other) <= max(FEWEST, SLACK * other) for one, other in zip(stated, counted)
+    )
+
+
 def test_the_page_has_the_lines_of_today() -> None:
     page = (ROOT / "docs" / "trusted-base.md").read_text(encoding="utf-8")
-    missing = [row for row in table() if row not in page]
-    assert not missing, "rows of docs/trusted-base.md to be brought up to date"
+    stated = dict(
+        numbers(line) for line in page.splitlines() if line.startswith("| ") and line.strip("| ")[-1:].isdigit()
+    )
+    far = [row for row in table() if not is_near(stated[numbers(row)[0]], numbers(row)[1])]
+    assert not far, "rows of docs/trusted-base.md to be brought up to date"
+
+
+def test_a_small_change_needs_no_other_number() -> None:
+    assert is_near([575, 140], [581, 135])
+    assert not is_near([575], [590])
+    assert not is_near([575], [575, 1])
 
 
 def test_what_a_verifier_imports_of_its_problem_counts() -> None:

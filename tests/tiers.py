@@ -126,6 +126,29 @@ class Plugin:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if _is_second(item) != (self.tier == "first")]
 
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+        """Say which of the named files have no test of the first tier, unless a run was narrowed or ended early."""
+        config = terminalreporter.config
+        narrowed = config.option.keyword or config.option.markexpr or config.args_source is not config.ArgsSource.ARGS
+        if (
+            self.tier == "first"
+            and not narrowed
+            and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        ):
+            ran = [
+                report.nodeid
+                for found in terminalreporter.stats.values()
+                for report in found
+                if hasattr(report, "nodeid")
+            ]
+            absent = [name for name in config.args if not any(one.startswith(_node(config, name)) for one in ran)]
+            if absent:
+                names = " ".join(absent)
+                terminalreporter.write_line(
+                    f"No test of the first tier is in {names}. To run those of the second tier:\n"
+                    f"    python3 make.py test --rest {names}"
+                )
+
     def pytest_report_header(self) -> str:
         return TIERS[self.tier]
 
@@ -155,6 +178,13 @@ def packages_of(*groups: str) -> list[str]:
     wanted = [line for group in groups for line in settings["dependency-groups"][group]]
     names = [re.split(r"[^\w.-]", line)[0] for line in wanted]
     return [IMPORTED.get(name, name.replace("-", "_")) for name in names]
+
+
+def _node(config: pytest.Config, argument: str) -> str:
+    """What the node ids of the tests that an argument names begin with."""
+    path, *parts = argument.split("::")
+    name = os.path.relpath(config.invocation_params.dir / path, config.rootpath)
+    return "::".join([name.replace(os.sep, "/"), *parts])
 
 
 def _is_second(item: pytest.Item) -> bool:

@@ -106,8 +106,11 @@ def problems(
             ingress_mb_per_day=array(draw, R, room) * unit,
             ingress_limited=flags(draw, R, 3),
             supply_mgpu=supply,
-            storage_price_micro=array(draw, R, (0, 20_000_000, 25_500_000)),
-            copy_price_micro=array(draw, R, (0, 0, 1_500_000)),
+            **{
+                one.array.name: array(draw, R, (0, 1_500_000, 25_500_000))
+                for one in Regions.STATED
+                if one.column.name.startswith("usd_")
+            },
             gpu_price_micro=array(draw, (R, K), (0, 2_000_000, 3_333_333)) * (supply > 0),
         ),
         gpu_types=names("k", K),

@@ -79,8 +79,11 @@ def data(rng: Rng) -> Case:
         "regions.supply_mgpu": supply,
         "regions.ingress_mb_per_day": _room(rng, size, (R,), roomy=True),
         "regions.headroom_milli": rng.choice((0, 0, 1, 333), R),
-        "regions.storage_price_micro": rng.choice(prices, R),
-        "regions.copy_price_micro": rng.choice(prices, R),
+        **{
+            f"regions.{one.array.name}": rng.choice(prices, R)
+            for one in p.regions.STATED
+            if one.column.name.startswith("usd_")
+        },
         "regions.gpu_price_micro": rng.choice(prices, supply.shape) * (supply > 0),
         "cpu_quotas.cpu_mcores": _room(rng, cpu, (len(p.cpu_quotas),), roomy=True),
     }

@@ -186,12 +186,11 @@ class DataPlacement(GroupedProblem["Plan"]):
 
     @property
     def has_prices(self) -> bool:
-        """Whether anything has a price: GPUs, storage, copies or links."""
-        regions = self.regions
-        prices = (regions.gpu_price_micro, regions.storage_price_micro, regions.copy_price_micro)
-        return any(price.any() for price in prices) or (
-            self.links is not None and bool(self.links.price_usd_per_tb.any())
-        )
+        """Whether anything has a price: GPUs, or what a column of regions or links states in USD."""
+        groups = (self.regions,) if self.links is None else (self.regions, self.links)
+        stated = [(group, one) for group in groups for one in group.STATED if one.column.name.startswith("usd_")]
+        prices = (getattr(group, one.array.name) for group, one in stated)
+        return bool(self.regions.gpu_price_micro.any()) or any(price.any() for price in prices)
 
     @cached_property
     def outside(self) -> Bools:

@@ -36,7 +36,7 @@ BUDGET = {
     "planner/solving": 2456,
     "problems/backends": 1852,
     "problems/data_placement": 14387,
-    "problems/job_placement": 12760,
+    "problems/job_placement": 12742,
     "problems/kind": 1967,
     "problems/mip": 1448,
     "problems/resource_allocation": 2670,

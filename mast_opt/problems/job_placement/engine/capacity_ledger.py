@@ -79,7 +79,7 @@ def look_at_work(state: EngineState, regions: Bools, now_ms: int) -> None:
                         _refresh_elsewhere(state, regions, job)
                 row = state.row[col.L_AFTER, row]
             if found:
-                _refresh_costs(state, s)
+                _count_stoppable(state, s, 0)
 
 
 @kernel
@@ -90,7 +90,7 @@ def _refresh_elsewhere(state: EngineState, regions: Bools, job: int) -> None:
     while row >= 0:
         s = state.row[col.L_SERVER, row]
         if not regions[state.group[col.G_REGION, state.server[col.S_GROUP, s]]]:
-            _refresh_costs(state, s)
+            _count_stoppable(state, s, 0)
         row = state.row[col.L_NEXT, row]
 
 
@@ -101,36 +101,6 @@ def _cost_of_work(state: EngineState, job: int, now_ms: int) -> int:
     milli = min(lost_ms * state.job[col.J_MGPU, job] / (WHOLE * HOUR_MS), float(MOST_HOURS)) * MILLI
     whole = int(np.floor(milli))
     return (whole + int(milli - whole >= 0.5 / 10**ROUND_OFF)) * VICTIM + 1
-
-
-@kernel
-def _refresh_costs(state: EngineState, s: int) -> None:
-    """Recompute the least costs of stopping jobs on a server, from its list of allocations."""
-    for limit in range(state.reclaim.shape[1]):
-        state.reclaim[col.C_LEAST, limit, s] = NEVER
-        state.reclaim[col.C_DENSITY, limit, s] = NEVER
-    if state.server[col.S_BLOCKED, s] == 1:
-        return
-    row = state.server[col.S_ROW, s]
-    while row >= 0:
-        job = state.row[col.L_JOB, row]
-        if state.job[col.J_LIMIT, job] > 0:
-            _count_cost(state, s, row)
-        row = state.row[col.L_AFTER, row]
-
-
-@kernel
-def _count_cost(state: EngineState, s: int, row: int) -> int:
-    """Count the cost of stopping an allocation's job on its server; returns the milli-GPUs that it holds there."""
-    job, mgpu = state.row[col.L_JOB, row], 0
-    for d in range(state.server[col.S_DEVICES, s]):
-        mgpu += state.row_device[row, d]
-    cost = state.job[col.J_COST, job]
-    density = cost // state.job[col.J_MGPU, job] if mgpu > 0 else NEVER
-    for tier in range(state.job[col.J_LIMIT, job] + 1):
-        state.reclaim[col.C_LEAST, tier, s] = min(state.reclaim[col.C_LEAST, tier, s], cost)
-        state.reclaim[col.C_DENSITY, tier, s] = min(state.reclaim[col.C_DENSITY, tier, s], density)
-    return int(mgpu)
 
 
 @entry
@@ -144,13 +114,23 @@ def refresh_all(state: EngineState) -> None:
 @entry
 def refresh_reclaim(state: EngineState, s: int) -> None:
     """Recompute what could be had on a server by stopping jobs, from its list of allocations."""
-    limits = state.reclaim.shape[1]
-    group = state.server[col.S_GROUP, s]
+    limits, group = state.reclaim.shape[1], state.server[col.S_GROUP, s]
     for tier in range(limits):
         state.total[col.T_RECLAIM, tier, group] -= state.reclaim[col.C_MGPU, tier, s]
         state.reclaim[col.C_MGPU, tier, s] = 0
         state.reclaim[col.C_CPU, tier, s] = 0
         state.reclaim[col.C_MEMORY, tier, s] = 0
+    _count_stoppable(state, s, 1)
+    for tier in range(limits):
+        state.total[col.T_RECLAIM, tier, group] += state.reclaim[col.C_MGPU, tier, s]
+
+
+@kernel
+def _count_stoppable(state: EngineState, s: int, sign: int) -> None:
+    """Recompute the least costs of stopping jobs on a server, and count what these jobs hold there (sign 1) or leave
+    the counts as they are (0).
+    """
+    for tier in range(state.reclaim.shape[1]):
         state.reclaim[col.C_LEAST, tier, s] = NEVER
         state.reclaim[col.C_DENSITY, tier, s] = NEVER
     if state.server[col.S_BLOCKED, s] == 1:
@@ -159,14 +139,15 @@ def refresh_reclaim(state: EngineState, s: int) -> None:
     while row >= 0:
         job = state.row[col.L_JOB, row]
         if state.job[col.J_LIMIT, job] > 0:
-            mgpu = _count_cost(state, s, row)
+            mgpu, cost = _mgpu(state, row), state.job[col.J_COST, job]
+            density = cost // state.job[col.J_MGPU, job] if mgpu > 0 else NEVER
             for tier in range(state.job[col.J_LIMIT, job] + 1):
-                state.reclaim[col.C_MGPU, tier, s] += mgpu
-                state.reclaim[col.C_CPU, tier, s] += state.row[col.L_CPU, row]
-                state.reclaim[col.C_MEMORY, tier, s] += state.row[col.L_MEMORY, row]
+                state.reclaim[col.C_MGPU, tier, s] += sign * mgpu
+                state.reclaim[col.C_CPU, tier, s] += sign * state.row[col.L_CPU, row]
+                state.reclaim[col.C_MEMORY, tier, s] += sign * state.row[col.L_MEMORY, row]
+                state.reclaim[col.C_LEAST, tier, s] = min(state.reclaim[col.C_LEAST, tier, s], cost)
+                state.reclaim[col.C_DENSITY, tier, s] = min(state.reclaim[col.C_DENSITY, tier, s], density)
         row = state.row[col.L_AFTER, row]
-    for tier in range(limits):
-        state.total[col.T_RECLAIM, tier, group] += state.reclaim[col.C_MGPU, tier, s]
 
 
 @kernel

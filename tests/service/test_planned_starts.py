@@ -18,7 +18,7 @@ from mast_opt.problems.job_placement.units import GPU
 from mast_opt.problems.job_placement.verification.measures import free_after
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call
-from tests.job_placement.live_fleet.test_reservations import NEED, two_regions, with_parts
+from tests.job_placement.live_fleet.test_reservations import NEED, SIZE, two_regions, with_parts
 from tests.job_placement.verification.test_verifier import plan
 from tests.simulation.test_order_only import trace_of
 
@@ -73,20 +73,40 @@ def test_nothing_is_said_where_no_limit_does() -> None:
     assert planned_starts(problem, done, ["one"]) == {}
 
 
-def test_a_job_of_several_parts_says_when_it_fits() -> None:
+def test_a_job_of_several_parts_says_when_it_starts() -> None:
     """The name of any part finds the job's start."""
     problem = with_parts(4, 4)
     found = planned_starts(problem, empty(problem), ["both/b"])
     assert found == {
         "both/b": {
             "promised_s": 7200,
-            "usually_within_s": None,
+            "usually_within_s": 7200,
             "expected_s": None,
             "fits_within_s": 7200,
             "sooner": [],
         }
     }
-    assert in_words("both/b", found["both/b"]).startswith("both/b starts: promised within 120 min, if nobody")
+    assert in_words("both/b", found["both/b"]).startswith("both/b starts: promised within 120 min, usually within")
+    history = trace_of(*({"duration_ms": 500, "limit_ms": 1000} for _ in range(11)))
+    assert planned_starts(problem, empty(problem), ["both/a"], history)["both/a"]["expected_s"] == 3600
+
+
+def test_changes_that_make_a_job_of_parts_fit_sooner() -> None:
+    """With half of its tasks it fits into west, and on the other type of GPUs into south at once."""
+    builder = two_regions()
+    builder.add_cluster("c-south", region="south")
+    for name in ("s4", "s5"):
+        builder.add_server(name, "c-south", gpus=16, gpu_type="a100", **SIZE)
+    builder.add_job("both", tier=1)
+    for part in "ab":
+        builder.add_job_part("both", part, tasks=2, gpus=4, gpu_types=["h100"], **NEED)
+    problem = builder.build()
+    found = planned_starts(problem, empty(problem), ["both/b"])["both/b"]
+    assert found["fits_within_s"] is None
+    assert found["sooner"] == [
+        {"change": "GPUs of any type", "fits_within_s": 0},
+        {"change": "half of the tasks of each part", "fits_within_s": 7200},
+    ]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -133,11 +133,14 @@ class Works:
 
     def parts_fit_by(self, j: int, regions: Sequence[int]) -> "FitsBy | None":
         """The one of these regions where a job of several parts fits first; ``j`` is the row of its first part."""
-        asked = replace(Job.of(self._standing, j), tenant="", datasets=(), read_mb_per_day={})
-        return self._fleet.fits_by(asked, 0, regions=[self._p.regions[r] for r in regions])
+        return self.fleet.fits_by(self.asked(j), 0, regions=[self._p.regions[r] for r in regions])
+
+    def asked(self, j: int) -> Job:
+        """A waiting job as ``fleet`` is asked for it; ``j`` is the row of its first part."""
+        return replace(Job.of(self._standing, j), tenant="", datasets=(), read_mb_per_day={})
 
     @cached_property
-    def _fleet(self) -> "Fleet":
+    def fleet(self) -> "Fleet":
         """The servers with this work, whose tiers say what quotas do; without data."""
         from mast_opt.problems.job_placement.live_fleet.conversion import servers_of
         from mast_opt.problems.job_placement.live_fleet.fleet import Fleet

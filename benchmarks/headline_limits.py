@@ -18,7 +18,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from benchmarks.headline import METHODS, version
+from benchmarks.headline import METHODS, counted_from_0, version
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.generate import FAMILIES
 
@@ -89,7 +89,7 @@ def main() -> None:
     made = FAMILIES["organisation"].generate(
         np.random.default_rng(args.seed), **{name: getattr(args, name) for name in sizes}
     )
-    problem = version(made, args.method)
+    problem = version(counted_from_0(made), args.method)
     reached, proven = least_ratio(problem, args.seconds, cores=not args.without_cores)
     print(json.dumps({"reached": round(reached, 4), "no plan below": round(proven, 4)}))
 

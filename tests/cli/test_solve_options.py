@@ -76,3 +76,4 @@ def test_a_plan_stays_near_another(call: Call, tmp_path: Path) -> None:
     assert (again.record["last_pass"]["reference"], again.record["last_pass"]["rows"]) == ("near", 0)
     assert {"region", "overload_gpus", "unserved_gpus", "datasets"} == set(again.record["worst_region_loss"])
     assert 'reference = "near"' in (tmp_path / "week-2" / "plan.toml").read_text()
+    assert "proven within 0.1%" in call(*shared, "--near", tmp_path / "week-1").out

@@ -1,4 +1,4 @@
-"""What a lexicographic solve says when it ends between its stages."""
+"""What a solve says when it ends between its stages: terms one after another, or shares in whole thousandths."""
 
 from __future__ import annotations
 
@@ -76,3 +76,25 @@ def test_a_cancelled_solve_was_interrupted() -> None:
     answer = answer_of(Twice(lambda: NOTHING, params.cancel.set), params)
     assert (answer.status, answer.limit) == (Status.FEASIBLE, Limit.INTERRUPT)
     assert len(answer.stages) == 1
+
+
+def test_a_proof_of_whole_shares_that_ran_out_of_time_says_so() -> None:
+    """A third of 30 GPUs is no whole number of thousandths: the first program has no overload, any plan has some."""
+    builder = mast_opt.DataPlacementBuilder("thirds")
+    for name, gpus in (("small", 10), ("large", 20)):
+        builder.add_region(name, storage_tb=10, cpu_cores=100, gpus={"a100": gpus})
+    builder.add_dataset("logs", size_tb=1, replicas=["small", "large"])
+    builder.add_workload("all", tier=0, cpu_cores=1, gpus={"a100": 30}, reads={"logs": 1}, splittable=True)
+    problem = builder.build()
+    kind = kind_of(problem)
+    ends = iter([None, None, Limit.TIME])
+
+    class Slow(Highs):
+        def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+            limit = next(ends)
+            return super().solve(mip, params) if limit is None else replace(NOTHING, limit=limit)
+
+    answer = ExactSolve(kind, problem, Slow(), SolveParams(gap=0.0), Clock(None)).run(kind.formulate, None)
+    assert (answer.status, answer.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert answer.verdict is not None
+    assert answer.verdict.metrics["overload_gpus"] > 0

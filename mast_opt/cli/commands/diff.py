@@ -83,6 +83,7 @@ def command(
         instance={table.name: _rows(table) for table in found.instance},
         same=not found.differs,
         worth=[asdict(one) for one in found.changes],
+        worth_together=None if found.together is None else asdict(found.together),
         today=today_keys(found.today),
     )
 

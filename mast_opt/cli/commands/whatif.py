@@ -126,7 +126,8 @@ def command(
                 ray=ray,
                 params=chosen,
                 on_outcome=lambda one: run.say(
-                    f"planned: {one.name}, {one.solution.outcome}, gap {percent(one.open_gap)}"
+                    f"planned: {one.name}, {one.solution.outcome}, "
+                    f"gap {percent(one.open_gap)} of what a plan can change"
                 ),
                 **limits.keywords(interrupt.cancel),
             )

@@ -61,6 +61,7 @@ class Change:
         return None if self.before is None or self.after is None else self.after - self.before
 
 
+TOGETHER = "all of these together"
 MOST_CHANGES = 500
 """Independent changes beyond which none is measured: each takes a verification."""
 
@@ -99,6 +100,8 @@ class Diff(Summarised):
     """The present state as the first plan's instance states it; None where its kind has none."""
     changes: tuple[Worth, ...] = ()
     """Independent changes by what each buys, the most first; none where a kind does not tell them apart."""
+    together: Worth | None = None
+    """All of these changes at once: what a swap buys is what its two moves buy together. None with fewer than two."""
     shut: tuple[str, ...] = ()
     """Limits of the second instance that the first plan, matched by label, would break, in words with amounts."""
 
@@ -162,6 +165,7 @@ def diff(
             kind.tables.schema, kind.tables.problem_to_tables(first)[1], kind.tables.problem_to_tables(problem)[1]
         )
         instance = tuple(table for table in found if table.differs)
+    changes, together = ((), None) if kept is None else _worths(kind, problem, kept, after, verdicts[1])
     return Diff(
         kind=kind.name,
         tables=tables_diff(
@@ -176,7 +180,8 @@ def diff(
         violations=(len(verdicts[0].violations), len(verdicts[1].violations)),
         from_today=from_today,
         today=kind.analysis.current_state(first),
-        changes=() if kept is None else _worths(kind, problem, kept, after, verdicts[1]),
+        changes=changes,
+        together=together,
         shut=() if kept is None or problem_before is None else _shut(kind, problem, kept),
     )
 
@@ -204,22 +209,26 @@ def _phrase(kind: Kind[Any, Any], problem: Problem[Any], violation: Violation) -
 
 def _worths(
     kind: Kind[Any, Any], problem: Problem[PlanT], before: PlanT, after: PlanT, found: Verdict
-) -> tuple[Worth, ...]:
-    """The independent changes, those that keep limits first, then by what they buy, the most first."""
+) -> tuple[tuple[Worth, ...], Worth | None]:
+    """The independent changes, those that keep limits first, then by what they buy, the most first; and all at once."""
     groups = kind.analysis.hooks().change_groups
     changes = None if groups is None else groups(problem, before, after)
     if changes is None or len(changes.words) > MOST_CHANGES:
-        return ()
+        return (), None
     every, weights = frozenset(range(len(changes.words))), problem.objective.weights
-    worths = []
-    for at, words in enumerate(changes.words):
-        without = kind.verification.verify(problem, changes.only(every - {at}))
+
+    def worth(words: str, undone: frozenset[int]) -> Worth:
+        """The worth of changes that are undone."""
+        without = kind.verification.verify(problem, changes.only(every - undone))
         terms = {name: weight * (without.terms[name] - found.terms[name]) for name, weight in weights.items()}
         terms = {name: value for name, value in terms.items() if abs(value) > ROUNDING}
         anyway = {violation.name for violation in found.violations}
         kept = {_phrase(kind, problem, one) for one in without.violations if one.name not in anyway}
-        worths.append(Worth(words, without.objective - found.objective, terms, tuple(sorted(kept))))
-    return tuple(sorted(worths, key=lambda worth: (not worth.keeps, -worth.buys)))
+        return Worth(words, without.objective - found.objective, terms, tuple(sorted(kept)))
+
+    worths = [worth(words, frozenset([at])) for at, words in enumerate(changes.words)]
+    together = worth(TOGETHER, every) if len(worths) > 1 else None
+    return tuple(sorted(worths, key=lambda one: (not one.keeps, -one.buys))), together
 
 
 def first_changes(problem: Problem[PlanT], plan: PlanT, count: int) -> PlanT:
@@ -243,7 +252,7 @@ def first_changes(problem: Problem[PlanT], plan: PlanT, count: int) -> PlanT:
             f"{problem.name} states no present state, or single changes of {kind.name} cannot be separated"
         )
     changes = groups(problem, before, plan)
-    worths = _worths(kind, problem, before, plan, kind.verification.verify(problem, plan))
+    worths, _ = _worths(kind, problem, before, plan, kind.verification.verify(problem, plan))
     if len(worths) < len(changes.words):
         raise UsageError(f"the plan has {len(changes.words):,} changes; at most {MOST_CHANGES:,} are put in order")
     order = [changes.words.index(worth.change) for worth in worths]

@@ -23,8 +23,10 @@ def worth_sections(found: Diff) -> tuple[Section, ...]:
     if not found.changes:
         return ()
     heads = (*Form.TEXT.heads("change"), Head("buys", Form.AMOUNT), *Form.TEXT.heads("of which", "keeps"))
-    rows = tuple((one.change, one.buys, _of_which(one.terms), "; ".join(one.keeps) or None) for one in found.changes)
+    every = (*((found.together,) if found.together else ()), *found.changes)
+    rows = tuple((one.change, one.buys, _of_which(one.terms), "; ".join(one.keeps) or None) for one in every)
     note = "Growth of the objective if this change alone were undone, and limits that it keeps."
+    note += " Changes that need one another, such as a swap, buy what they buy together." if found.together else ""
     return (Section("What each change buys", heads, rows, note),)
 
 

@@ -203,12 +203,12 @@ class ExactSolve:
         )
         unproven = checked.result.status is not Status.OPTIMAL
         if best is not None and (unproven or self._good(best, checked, value) or self._params.cancel.is_set()):
-            return _with_bound(best, checked.result.bound)
+            return _with_proof(best, checked.result, checked.result.bound)
         start = None if best is None else exact.encode(best.plan)
         params = replace(params, start=start, time_limit_s=self._clock.budget_s(1.0, kept_s))
         again = self._solved(exact, state, params, best)
         bound = max((b for b in (checked.result.bound, again.result.bound) if b is not None), default=None)
-        return _with_bound(best if again.verdict is None and best is not None else again, bound)
+        return _with_proof(best if again.verdict is None and best is not None else again, again.result, bound)
 
     def _good(self, known: _Checked, proven: _Checked, value: Callable[[Verdict], float]) -> bool:
         """Whether a plan is valid, and as good as the solver's proof of the continuous program asks for; without a
@@ -314,9 +314,10 @@ def _offered(exchange: PlanExchange, formulation: Formulation[Any]) -> FloatArra
     return None if plan is None else formulation.encode(plan)
 
 
-def _with_bound(checked: _Checked, bound: float | None) -> _Checked:
-    """The plan with a bound that holds for the whole program; OPTIMAL is for ``_answer`` to say again."""
-    result = checked.result
+def _with_proof(checked: _Checked, of: SolveResult, bound: float | None) -> _Checked:
+    """The plan with a bound that holds for the whole program, and with what stopped the proof; OPTIMAL is for
+    ``_answer`` to say again."""
+    result = replace(checked.result, limit=of.limit)
     if bound is not None and result.objective is not None:
         bound = min(bound, result.objective)
     return replace(checked, result=replace(result, bound=bound))
@@ -339,6 +340,7 @@ def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
     bound = bound if objective is None or bound is None else min(bound, objective)
     if status is Status.OPTIMAL and not within_gap(objective, bound, gap, claimed=True):
         status = Status.FEASIBLE
+    limit = None if status is Status.OPTIMAL else limit
     return Answer(status, checked.plan, checked.verdict, objective, bound, limit, result.message)
 
 

@@ -10,6 +10,7 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.plan_diff import first_changes
+from mast_opt.planner.report.change_sections import worth_sections
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.analysis.hooks import change_groups
 from mast_opt.problems.data_placement.entities import Links
@@ -55,10 +56,17 @@ def test_a_difference_says_what_each_change_buys(company: DataPlacement, plan: P
         assert one.keeps or one.buys >= -0.02 * found.objective.after  # within the gap, undoing it gains nothing
     buys = [one.buys for one in found.changes if not one.keeps]
     assert buys == sorted(buys, reverse=True)
+    assert found.together is not None
+    assert found.objective.before is not None
+    assert found.together.buys == pytest.approx(found.objective.before - found.objective.after)
+    section = worth_sections(found)[0]
+    assert section.rows[0][:2] == ("all of these together", found.together.buys)
+    assert len(section.rows) == 1 + len(found.changes)
 
 
 def test_equal_plans_have_no_changes(company: DataPlacement, plan: Plan) -> None:
-    assert mast_opt.diff(company, plan, plan).changes == ()
+    same = mast_opt.diff(company, plan, plan)
+    assert (same.changes, same.together) == ((), None)
 
 
 def test_some_changes_are_a_plan_of_their_own(company: DataPlacement, plan: Plan) -> None:

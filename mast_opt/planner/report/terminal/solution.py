@@ -80,7 +80,9 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     solver = solver_text(solution.solver, solution.strategy, solution.versions)
     stopped = "" if solution.limit is None else f"; stopped by {_STOPPED[solution.limit]}"
     console.print(Text.assemble((problem.name, "bold"), f"  {solution.kind}"))
-    console.print(Text.assemble((status.value, _STYLES.get(status, "bold red")), f"  {_MEANING[status]}{stopped}"))
+    near = status is Status.OPTIMAL and solution.last_pass is not None and solution.last_pass.reference == "near"
+    meaning = "proven within 0.1%, or the gap asked for if larger, as near another plan" if near else _MEANING[status]
+    console.print(Text.assemble((status.value, _STYLES.get(status, "bold red")), f"  {meaning}{stopped}"))
     figures = [("solver", solver), ("time", seconds(elapsed_s))]
     changed = ", ".join(f"{name}={value_text(value)}" for name, value in solution.params.items())
     figures += [("parameters", changed)] if changed else []

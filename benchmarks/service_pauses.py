@@ -5,7 +5,8 @@
     python -m benchmarks.service_pauses --jobs 100000 --ended 900000
 
 The service is in this process, with an SQLite store, the simulated host and no other client; times are processor time,
-the longest of five. A line of JSON for each. A turn is timed in the loop's thread.
+the longest of five. A line of JSON for each. A turn is timed in the loop's thread; what a request holds, others wait
+for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import gc
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +27,7 @@ from starlette.testclient import TestClient
 
 from mast_opt.cli.commands.serve import COLLECT_AFTER
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
@@ -73,6 +76,21 @@ def time_turns(live: Live) -> list[float]:
         found.append(time.thread_time() - begun)
 
     live._turn = timed  # type: ignore[method-assign]
+    return found
+
+
+def time_holds(live: Live) -> list[float]:
+    """Processor time for which requests from now on look at the state, which a turn and others wait for."""
+    state, found = live.state, list[float]()
+
+    @contextmanager
+    def timed() -> Iterator[State]:
+        with state() as seen:
+            begun = time.thread_time()
+            yield seen
+            found.append(time.thread_time() - begun)
+
+    live.state = timed  # type: ignore[method-assign]
     return found
 
 
@@ -133,7 +151,9 @@ def main() -> None:
         show("POST a list of 1,000", 1, lambda body=body: client.post("/v1/jobs", json=body))  # type: ignore[misc]
         show("DELETE a job", 1, lambda number=number: client.delete(f"/v1/jobs/one-{number}"))  # type: ignore[misc]
     for path in PATHS:
+        holds = time_holds(live)
         show(f"GET {path}", TIMES, lambda path=path: client.get(path))  # type: ignore[misc]
+        print(json.dumps({"case": "hold", "what": f"GET {path}", "longest_cpu_ms": round(1000 * max(holds), 1)}))
     show("a look at what the host runs", TIMES, live._look)
     drain = {"of": "cluster", "name": "2869ce", "state": "closed"}
     show("a drain", 2, lambda: client.post("/v1/drains", json=drain))

@@ -106,7 +106,7 @@ class Drawn:
             found += [(rng.randint(0, 200), ev.QuotaSet("x", rng.choice([2000, 8000]))) for _ in range(2)]
         return found
 
-    def run(self, policy: Mast) -> list[ev.Stored]:
+    def run(self, policy: Mast, most_starts: int | None = None) -> list[ev.Stored]:
         """The log until no job is left that ever ends. Where jobs are promoted, all takes longer."""
         state = State(self.servers, tiers=(0, 1, 2), replicas=self.replicas)
         slower = 20 if policy.params.promote_after_s or policy.params.make_room_after_s else 1
@@ -125,7 +125,8 @@ class Drawn:
         def keep(turn: Turn) -> None:
             log.extend(turn.events)
 
-        simulate(Engine(state, policy), SimulatedHost(work, servers=self.servers), coming, on_turn=keep)
+        engine = Engine(state, policy, most_starts=most_starts)
+        simulate(engine, SimulatedHost(work, servers=self.servers), coming, on_turn=keep)
         return log
 
 
@@ -147,10 +148,10 @@ PARAMS = (
 )
 
 
-def counts(form: str, seed: int, params: MastParams) -> Counter[str]:
+def counts(form: str, seed: int, params: MastParams, most_starts: int | None = None) -> Counter[str]:
     """Reasons for which promises ended, and under "promised" how many jobs had one; the log passes its checks."""
     drawn = Drawn(form, seed)
-    log = drawn.run(Mast(params))
+    log = drawn.run(Mast(params), most_starts)
     limited = {"x"} if form != "one-tier" else set()
     faults = [one for one in check_log(log, limited=limited, durations=True) if one.what != "data"]
     assert not faults, (form, seed, params, faults[:3])

@@ -19,17 +19,24 @@ class Actions:
     Args:
         record: applies an event of this turn, and keeps it for the log.
         stack: in which a round of the fleet lasts as long as the turn.
+        most: jobs that are placed before it is ``full``; None for any number.
     """
 
-    def __init__(self, state: State, record: Callable[..., None], stack: ExitStack) -> None:
+    def __init__(self, state: State, record: Callable[..., None], stack: ExitStack, most: int | None = None) -> None:
         self._state = state
         self._take = record
         self._stack = stack
+        self._left = most
         self._in_round = False
         self._at_risk_known: set[str] = set()
         """Regions of whose running jobs the fleet knows what they would lose now."""
         self.refreshed = 0
         """Number of times that costs of victims have changed; bids from before may be stale."""
+
+    @property
+    def full(self) -> bool:
+        """Whether the jobs that are placed already are enough for this turn; the policy is asked again at once."""
+        return self._left is not None and self._left <= 0
 
     def place(
         self,
@@ -78,6 +85,8 @@ class Actions:
             self._in_round = True
             self._stack.enter_context(self._state.fleet.round())
         self._take(placed, bid)
+        if self._left is not None:
+            self._left -= 1
         for victim in bid.victims:
             stopped = self._state.jobs[victim]
             self._take(ev.StopAsked(victim, stopped.attempt, f"for {record.name}"))

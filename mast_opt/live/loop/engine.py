@@ -39,6 +39,7 @@ class Engine:
         slow: each asks for plans of its own; their names differ.
         plans: what ``SolveEnded.plan`` refers to; needed with ``slow``.
         tick_ms: the least time between two decisions; 0 to decide at every change.
+        most_starts: jobs that a policy which looks at ``Actions.full`` places in one turn; None for as many as fit.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Engine:
         *,
         plans: Callable[[str], Planned] | None = None,
         tick_ms: int = 0,
+        most_starts: int | None = None,
     ) -> None:
         if tick_ms < 0:
             raise UsageError(f"tick_ms is {tick_ms}; expected at least 0")
@@ -59,7 +61,7 @@ class Engine:
             raise UsageError("slow paths need plans: what a finished solve refers to")
         self.policy = policy
         self._plans = plans
-        self._tick_ms = tick_ms
+        self._tick_ms, self._most_starts = tick_ms, most_starts
         self._reacts_to = policy.reacts_to
         self._dropped = 0
         self.state = state
@@ -80,10 +82,10 @@ class Engine:
         """The loop's reports of hosts that came twice, or too late to matter."""
         return self._dropped
 
-    def advance(self, now_ms: int, inbox: Iterable[ev.Event | ev.Asked]) -> Turn:
+    def advance(self, now_ms: int, inbox: Iterable[ev.Event | ev.Asked], *, decides: bool = True) -> Turn:
         """Take in what has been reported and asked for, take the steps of plans that may be taken, let the policy
         decide if it is due, and let slow paths ask for plans if they are. An inbox may look at the state as the events
-        that it has given have left it.
+        that it has given have left it. Without ``decides`` the policy waits for a turn that has it.
 
         Raises:
             UsageError: the time lies before that of the last turn, or a job was submitted that no region can hold.
@@ -104,7 +106,7 @@ class Engine:
                 follow(self, event)
         self._take_steps()
         self._empty_closed(now_ms)
-        if self._is_due(now_ms):
+        if decides and self._is_due(now_ms):
             self._decide(now_ms)
         solves = self._ask(now_ms) if self.slow else ()
         starts = [Start(one.name, one.attempt, one.shares, one.partner) for one in state.take_startable()]
@@ -136,9 +138,10 @@ class Engine:
         self._due, self._decided_ms = False, now_ms
         news, self._news = self._news, []
         with ExitStack() as stack:
-            self.policy.decide(Snapshot(state, news), Actions(state, self.record, stack))
+            actions = Actions(state, self.record, stack, self._most_starts)
+            self.policy.decide(Snapshot(state, news), actions)
         state.follow_rights()
-        self._due = False
+        self._due = actions.full
         self._withdraw()
 
     def _withdraw(self) -> None:

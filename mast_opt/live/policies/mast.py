@@ -29,6 +29,8 @@ from mast_opt.problems.job_placement.live_fleet.answers import Bid
 SECOND_MS = 1000
 NO_DATA = "no region holds all of its data"
 DATA = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated)
+_OWN = (ev.Submitted, ev.Placed, ev.StopAsked, ev.Bound, ev.Refused, ev.Promised, ev.PromiseEnded)
+"""Events that the policy makes itself, and arrivals: no promise has to be looked at again for them within a round."""
 """Events that change where jobs may run."""
 
 
@@ -72,6 +74,10 @@ class Mast:
         """Jobs that have come, of which nobody has looked yet in which regions they may be the first."""
         self._stopping: set[str] = set()
         """Jobs that are asked to stop; some have stopped since."""
+        self._goes_on = False
+        """Whether the last turn was full before everybody was served."""
+        self._unreviewed: list[ev.Event] = []
+        """Events since promises were last looked at."""
         self._kept_out: dict[str, dict[Key, WaitingClass]] = {}
         """Region → classes that were refused for what is promised there; with quotas only."""
 
@@ -103,17 +109,21 @@ class Mast:
         for record in self._waiting.promoted(snapshot):
             self._join(record, snapshot)
         before_round = self._seen_growth
-        if self._reservations.active:
-            self._reservations.review(snapshot, actions)
-            self._follow_promises()
+        self._unreviewed += snapshot.news
+        if not (self._goes_on and all(isinstance(one, _OWN) for one in snapshot.news)):
+            if self._reservations.active:
+                self._reservations.review(self._unreviewed, snapshot, actions)
+                self._follow_promises()
+            self._unreviewed = []
         if self._by_rank(snapshot):
             self._serve_by_rank(snapshot, actions)
         else:
             self._serve_oldest_first(snapshot, actions)
-        if self._reservations.active:
+        if self._reservations.active and not actions.full:
             self._reserve(snapshot, actions)
             overdue_ms = self._reservations.overdue_ms(snapshot.now_ms)
             self.every_ms = None if overdue_ms is None else overdue_ms - snapshot.now_ms
+        self._goes_on = actions.full
         self._seen_growth = before_round  # in the next turn it is for everybody
 
     def _serve_oldest_first(self, snapshot: Snapshot, actions: Actions) -> None:
@@ -122,7 +132,7 @@ class Mast:
             if not new.regions:
                 self._mark_inadmissible(new, snapshot, actions)
         self._due = {}
-        while (waiting := self._waiting.first_that_may_fit(snapshot)) is not None:
+        while not actions.full and (waiting := self._waiting.first_that_may_fit(snapshot)) is not None:
             if self._serve_holder(waiting.tier, snapshot, actions):
                 continue
             record = snapshot.jobs[waiting.queue[0][2]]
@@ -138,7 +148,7 @@ class Mast:
     def _serve_by_rank(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place heads in an order that changes as tenants get something."""
         heads: list[_Head] = []
-        while heads or self._due:
+        while (heads or self._due) and not actions.full:
             self._offer_due(snapshot, actions, heads)
             if not heads:
                 break
@@ -161,6 +171,9 @@ class Mast:
                 continue
             self._start(waiting, best, second, snapshot, actions)
             self._due[key] = waiting
+        for _, _, key in heads:  # it is full
+            self._due[key] = self._waiting.classes[key]
+            self._due[key].offered = False
 
     def _start(
         self, waiting: WaitingClass, best: Bid, second: Bid | None, snapshot: Snapshot, actions: Actions

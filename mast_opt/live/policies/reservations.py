@@ -5,7 +5,7 @@ before, by its limit, or because it leaves the holder enough. What has been prom
 reasons of ``events.PROMISES_END``.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mast_opt.live.loop import events as ev
@@ -115,9 +115,9 @@ class Reservations:
                 one.tried = True
                 yield one
 
-    def review(self, snapshot: Snapshot, actions: Actions) -> None:
-        """End the promises that cannot be kept, and bring all to now."""
-        kinds = {type(event) for event in snapshot.news}
+    def review(self, news: Sequence[ev.Event], snapshot: Snapshot, actions: Actions) -> None:
+        """End the promises that cannot be kept since there were these news, and bring all to now."""
+        kinds = {type(event) for event in news}
         shrank, self._shrinks = self._shrinks, bool(snapshot.inventory.shrinking)
         if shrank or not kinds.isdisjoint(_CAPACITY):
             self.never.clear()
@@ -128,7 +128,7 @@ class Reservations:
             if record is not None and why is None:
                 if snapshot.has_quotas or self._promote_ms:
                     one.rank = queue_tier(record, self._promote_ms, snapshot)
-                self._renew(one, snapshot, actions, snapshot.news)
+                self._renew(one, snapshot, actions, news)
                 continue
             self._drop(one)
             if record is not None and why and record.promise is not None:

@@ -41,8 +41,12 @@ from mast_opt.live.store.recovery import snapshot_of
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.units import WHOLE
 
-MOST_EVENTS = 20_000
-"""Most events of requests that one turn takes in."""
+MOST_EVENTS, MOST_REPORTS = 2000, 1000
+"""Events of requests after which a turn takes in no further request, and most reports of the host that it takes in."""
+MOST_DECIDED = 500
+"""Events of requests up to which the turn that takes them in also decides on them; on more, the next one does."""
+MOST_STARTS = 200
+"""Jobs that one turn places; the next one goes on."""
 DAY_S, USE_S = 86_400, 300
 """Seconds of a day, and between two notes of what is in use."""
 LEAST_BYTES, WEIGH_S = 256 * 2**20, 1.0
@@ -322,8 +326,9 @@ class Live:
         """Make one turn: decide on events, write the log, send commands."""
         now, begun = self.now_ms(), time.perf_counter()
         answered, fresh = known_keys(self._store, taken)
-        self._reports = completed(self._engine.state, [*self._reports, *self.host.reports(now)])
-        reports = tuple(self._reports)
+        self._reports += self.host.reports(now)
+        later = self._reports[MOST_REPORTS:]
+        reports = completed(self._engine.state, self._reports[:MOST_REPORTS])
         due = self._next_wake is not None and now >= self._next_wake
         if not (reports or due or fresh):
             answer_all(answered)
@@ -335,7 +340,8 @@ class Live:
             state, low = self._engine.state, self._low
             intake = Intake(state, self._store, fresh, lambda event: self.host.happened(now, event), most, low=low)
             try:
-                turn = self._engine.advance(now, chain(reports, intake.events()))
+                many = sum(len(request.events) for request in fresh) > MOST_DECIDED
+                turn = self._engine.advance(now, chain(reports, intake.events()), decides=not many)
             finally:
                 self._reports += intake.reports  # the host says so once
             self._next_wake = turn.next_wake_ms
@@ -355,7 +361,7 @@ class Live:
             )
             if batch.events or batch.answers or batch.settled:
                 self._store.append(self.epoch, batch)
-            self._reports.clear()
+            self._reports = later
             self._written(turn.events)
         self.turn_s.append(time.perf_counter() - begun)
         answer_all(answered)
@@ -490,10 +496,11 @@ class Live:
             found = found_in(self._store, self._opening)
             self._last_ms = found.state.now_ms
             self._anchor = max(self._clock(), found.state.now_ms), self._ticks()
-            self._engine = Engine(found.state, self._policy())
+            self._engine = Engine(found.state, self._policy(), most_starts=MOST_STARTS)
             self._snapshot_seq = found.snapshot_seq
             state, now = found.state, self.now_ms()
             self.host.resume(state.jobs.values())
+            self._reports = completed(state, self._reports)
             differ = differences(state, self.host.observe(), self._reports, found.commands)
             inbox: list[ev.Event] = [*state.opening()] if state.seq == 0 else []
             if first:

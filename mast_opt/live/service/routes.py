@@ -30,6 +30,11 @@ from mast_opt.live.service.usage_so_far import UsageSoFar
 from mast_opt.live.service.why import Why, ahead, places, waiting_longest
 from mast_opt.live.store.sql_store import SqlStore
 
+AT_ONCE = 250
+"""Jobs of a list that are looked at while the loop waits."""
+LONG_BYTES = 2**16
+"""Length of a body that is not read while others wait."""
+
 
 class Api(Handlers):
     """The handlers of jobs, fleet and log."""
@@ -54,7 +59,7 @@ class Api(Handlers):
         """Submit jobs, one or a list."""
         who = self.who(asked, "submit")
         body = await self.body(asked)
-        found, many = requests.jobs_in(body)
+        found, many = await _jobs_in(body)
         if who.tenant:
             for name, spec in found:
                 if spec.tenant not in ("", who.tenant):
@@ -108,14 +113,25 @@ class Api(Handlers):
             last = (-1, 0, 0) if after is None else at(state.jobs[after])
             later = fits if after is None else [one for one in fits if at(one) > last]
             found = heapq.nsmallest(limit, later, key=at) if by_place else later[:limit]
-            why, place = Why(state), places(state, [record.name for record in found], self.live.promote_ms)
-            starts = self.live.starts.of_jobs(found, state)
-            listed = [
-                views.job_object(record, {**why.of(record), "place": place.get(record.name), **start})
-                for record, start in zip(found, starts)
-            ]
+        listed = self._listed(found)
         of_state = {one.value: counts[one] for one in JobState}
         return json_of({"jobs": listed, "count": counts.total(), "matching": len(fits), "states": of_state})
+
+    def _listed(self, found: Sequence[JobRecord]) -> list[dict[str, Any]]:
+        """Those of these jobs that have not ended, for a client; a turn may come between two parts of a long list."""
+        listed = list[dict[str, Any]]()
+        with self.live.state() as state:
+            names = [record.name for record in found if state.jobs.get(record.name) is record]
+            place = places(state, names, self.live.promote_ms)
+        for first in range(0, len(found), AT_ONCE):
+            with self.live.state() as state:
+                some = [one for one in found[first : first + AT_ONCE] if state.jobs.get(one.name) is one]
+                why, starts = Why(state), self.live.starts.of_jobs(some, state)
+                listed += [
+                    views.job_object(one, {**why.of(one), "place": place.get(one.name), **start})
+                    for one, start in zip(some, starts)
+                ]
+        return listed
 
     @Endpoint(
         "GET", "/v1/jobs/{job:path}/explain", "Where a waiting job could start, and why not elsewhere", errors=(409,)
@@ -389,6 +405,11 @@ def _done(found: dict[str, Any]) -> Respond:
         return 200, json.dumps(found)
 
     return respond
+
+
+async def _jobs_in(body: bytes) -> tuple[list[tuple[str, ev.JobSpec]], bool]:
+    """The jobs of a body, and whether it was a list; others are answered while a long list is read. Raises Problem."""
+    return requests.jobs_in(body) if len(body) < LONG_BYTES else await asyncio.to_thread(requests.jobs_in, body)
 
 
 def _of_one(name: str) -> Respond:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.tetris.kept_certificate import kept_certificate
 from mast_opt.problems.data_placement.verification.certificate import Certificate
 from mast_opt.problems.data_placement.verification.certificate_bound import LEVELS
 from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KeptTrees
@@ -85,7 +86,7 @@ def random_certificate(problem: DataPlacement, seed: int) -> Certificate:
     prices = random_prices(problem, seed)
     rng = np.random.default_rng(seed)
     trees = random_trees(problem, rng, rng.choice([0.0, 0.1, 1.0, 10.0])) if rng.random() < 0.7 else None
-    return Certificate.of(problem, problem.objective.weights, prices, prices.gang, trees)
+    return kept_certificate(problem, problem.objective.weights, prices, prices.gang, trees)
 
 
 def charged(problem: DataPlacement, c: Certificate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

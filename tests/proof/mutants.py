@@ -19,7 +19,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from mast_opt.planner.bench.results import best_known
-from mast_opt.planner.io import read, read_plan_of
+from mast_opt.planner.io import read, read_certificate, read_plan_of
+from mast_opt.planner.proof.certificate_prices import certificate_limits, certificate_prices
 from mast_opt.planner.proof.checker import Refused, check_folder
 from mast_opt.planner.proof.write_proof import PROGRAM, PROOF, Proven, write_proof
 from mast_opt.planner.solving.export_files import formulated
@@ -47,7 +48,8 @@ def _is_small(path: Path) -> bool:
 
 def prove(path: Path, folder: Path) -> tuple[Proven, float]:
     """The proof of a committed instance's best plan, and the bound in the sense of its program that it should reach."""
-    reading = read_plan_of(read(path), best_known.folder_of(path))
+    plan = best_known.folder_of(path)
+    reading, arrays = read_plan_of(read(path), plan), read_certificate(plan)
     formulation = formulated(reading.problem)
     x = formulation.encode(reading.plan)
     objective, stated = (
@@ -56,7 +58,17 @@ def prove(path: Path, folder: Path) -> tuple[Proven, float]:
     target = formulation.mip.objective(x)
     if abs(objective - target) <= 1e-9 * max(1.0, abs(objective)):
         target = stated
-    return write_proof(formulation.mip, x, target, folder, time_limit_s=60.0, most_leaves=500), target
+    found = write_proof(
+        formulation.mip,
+        x,
+        target,
+        folder,
+        time_limit_s=60.0,
+        most_leaves=500,
+        rows_of=certificate_limits(reading.problem, arrays),
+        prices=certificate_prices(reading.problem, arrays, formulation.mip),
+    )
+    return found, target
 
 
 def mutant(program: list[str], proof: list[str], rng: random.Random) -> Mutant:

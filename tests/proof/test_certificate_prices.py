@@ -19,9 +19,8 @@ import mast_opt
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.planner.io import read_certificate
 from mast_opt.planner.proof import write_proof as writing
-from mast_opt.planner.proof.certificate_prices import certificate_prices
+from mast_opt.planner.proof.certificate_prices import certificate_limits, certificate_prices
 from mast_opt.planner.proof.checker import check_folder
-from mast_opt.planner.proof.job_limits import job_limits
 from mast_opt.planner.solving.export_files import formulated
 from mast_opt.problems.backends import get
 from mast_opt.problems.job_placement import JobPlacement
@@ -64,7 +63,7 @@ def proves(problem: Problem[Any], arrays: Mapping[str, Any] | None, bound: float
             folder,
             time_limit_s=60.0,
             most_leaves=4096,
-            rows_of=job_limits if isinstance(problem, JobPlacement) else None,
+            rows_of=certificate_limits(problem, arrays),
             prices=certificate_prices(problem, arrays, mip),
         )
         assert found.bound is not None

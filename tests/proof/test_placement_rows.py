@@ -19,6 +19,7 @@ from mast_opt.planner.proof.write_proof import PROOF, write_proof
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.tetris.kept_certificate import kept_certificate
 from mast_opt.problems.data_placement.verification.certificate import Certificate
 from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KeptTrees
 from tests.data_placement.certificates import boxes, random_certificate, random_trees
@@ -86,7 +87,7 @@ def priced(problem: DataPlacement, term: str, **prices: np.ndarray) -> Certifica
     weights = dict.fromkeys(problem.objective.weights, 0.0) | {term: 1.0}
     none = {name: np.zeros_like(most) for name, most in boxes(problem).items()}
     none |= {"worst": np.zeros((2, 1, 1, 2)), "over": np.zeros((2, 1, 1, 2))}
-    return Certificate.of(problem, weights, SimpleNamespace(**none | prices), np.array([[64_000]]))
+    return kept_certificate(problem, weights, SimpleNamespace(**none | prices), np.array([[64_000]]))
 
 
 def both(problem: DataPlacement, certificate: Certificate) -> tuple[float, float, str]:

@@ -1,10 +1,8 @@
 """``mast-opt prove``."""
 
-from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -16,18 +14,11 @@ from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.wording import counted
 from mast_opt.planner.io import read, read_certificate, read_plan_of
-from mast_opt.planner.proof.certificate_prices import certificate_prices
+from mast_opt.planner.proof.certificate_prices import certificate_limits, certificate_prices
 from mast_opt.planner.proof.checker import Refused, check_folder
-from mast_opt.planner.proof.exact_program import ExactProgram
-from mast_opt.planner.proof.job_limits import job_limits
-from mast_opt.planner.proof.placement_rows import placement_rows
-from mast_opt.planner.proof.steps import Step
 from mast_opt.planner.proof.write_proof import PROGRAM, PROOF, Proven, check_new, write_proof
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.export_files import formulated
-from mast_opt.problems.data_placement.problem import DataPlacement
-from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.kind.problem import Problem
 
 MOST_LEAVES = 20_000
 """Linear programs that one proof combines at most."""
@@ -96,7 +87,7 @@ def command(
             out,
             time_limit_s=time_limit,
             most_leaves=MOST_LEAVES,
-            rows_of=_rows_of(problem, arrays),
+            rows_of=certificate_limits(problem, arrays),
             prices=certificate_prices(problem, arrays, formulation.mip),
         )
     bound = None if found.bound is None else float(found.bound)
@@ -119,15 +110,6 @@ def command(
         console.print("\n".join(_words(found, out, stated, missing)), soft_wrap=True)
 
     return Answer(Exit.OK, show)
-
-
-def _rows_of(
-    problem: Problem[Any], arrays: Mapping[str, Any] | None
-) -> Callable[[ExactProgram], tuple[ExactProgram, list[Step]]] | None:
-    """The limits and rows on which a certificate rests and that the program lacks; None where there are none."""
-    if isinstance(problem, DataPlacement) and arrays is not None:
-        return partial(placement_rows, problem, arrays)
-    return job_limits if isinstance(problem, JobPlacement) else None
 
 
 def _text(value: Fraction | None) -> str | None:

@@ -1,14 +1,21 @@
-"""Prices of a certificate as prices of rows of the program: what ``priced_blocks`` proves its bound from."""
+"""Translation of a certificate: the limits and rows that it needs besides those of the program, and its prices of rows,
+from which ``priced_blocks`` proves its bound.
+"""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import exact_column_sums
-from mast_opt.planner.proof.placement_rows import positions
+from mast_opt.planner.proof.exact_program import ExactProgram
+from mast_opt.planner.proof.job_limits import job_limits
+from mast_opt.planner.proof.placement_rows import placement_rows, positions
 from mast_opt.planner.proof.priced_blocks import Prices
+from mast_opt.planner.proof.steps import Step
+from mast_opt.problems.data_placement.problem import DataPlacement
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.verification import certificate as capacity_bound
 from mast_opt.problems.kind.problem import Problem
@@ -26,6 +33,15 @@ LESS = 1 - 1e-12
 """Factor of prices that may add up to a limit, which they must not pass once they are rounded."""
 JOB_ROWS = ("admitted", "moved", "interrupted", "gang", "in_rack", "one_rack", "in_server", "one_server")
 """Rows of job placement that concern one job."""
+
+
+def certificate_limits(
+    problem: Problem[Any], arrays: Arrays | None
+) -> Callable[[ExactProgram], tuple[ExactProgram, list[Step]]] | None:
+    """The limits and rows on which a certificate rests and that the program lacks; None where there are none."""
+    if isinstance(problem, DataPlacement) and arrays is not None:
+        return partial(placement_rows, problem, arrays)
+    return job_limits if isinstance(problem, JobPlacement) else None
 
 
 def certificate_prices(problem: Problem[Any], arrays: Arrays | None, mip: Mip) -> Prices | None:

@@ -16,8 +16,9 @@ from mast_opt.core.errors import PlanError
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.tetris.kept_certificate import kept_certificate
 from mast_opt.problems.data_placement.verification import certificate_bound as certificate_sums
-from mast_opt.problems.data_placement.verification.certificate import Certificate, certified_bound
+from mast_opt.problems.data_placement.verification.certificate import certified_bound
 from mast_opt.problems.data_placement.verification.certificate_bound import LEVELS
 from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KeptTrees
 from tests.data_placement.brute import Brute
@@ -293,10 +294,10 @@ def test_gangs_that_do_not_fit_are_seen_by_the_bound() -> None:
     prices = SimpleNamespace(**{name: np.zeros_like(most) for name, most in boxes(problem).items()})
     gang = np.array([[64_000]])
     prices.worst, prices.over = np.zeros((2, 1, 1, 2)), np.zeros((2, 1, 1, 2))
-    plain = Certificate.of(problem, weights, prices, gang).bound(problem)
+    plain = kept_certificate(problem, weights, prices, gang).bound(problem)
     prices.over[..., 1] = 1 / 200_000
     assert plain == pytest.approx(0.0, abs=1e-9)
-    assert Certificate.of(problem, weights, prices, gang).bound(problem) == pytest.approx(28 / 200)
+    assert kept_certificate(problem, weights, prices, gang).bound(problem) == pytest.approx(28 / 200)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint32, np.int16, np.float64])

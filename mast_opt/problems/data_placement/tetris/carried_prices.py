@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.data_placement.tetris.kept_certificate import kept_certificate
 from mast_opt.problems.data_placement.verification.certificate import Certificate, bounded_weights
 from mast_opt.problems.data_placement.verification.certificate_bound import LEVELS
 from mast_opt.problems.kind.carried_axes import Match, taken
@@ -44,4 +45,4 @@ def carried(problem: DataPlacement, arrays: Mapping[str, NDArray[Any]], match: M
         ingress=taken(old.ingress, region) * problem.regions.ingress_limited,
         quota=taken(old.quota, match.rows("cpu_quota")),
     )
-    return Certificate.of(problem, weights, prices, np.maximum(taken(old.gang, kind), 1)).arrays()
+    return kept_certificate(problem, weights, prices, np.maximum(taken(old.gang, kind), 1)).arrays()

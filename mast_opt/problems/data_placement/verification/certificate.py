@@ -32,48 +32,6 @@ class Certificate(certificate_bound.KeptPrices):
     spectrum: Spectrum | None = None
     """Data that proves a spectral bound, where there is one."""
 
-    @classmethod
-    def of(
-        cls,
-        problem: DataPlacement,
-        weights: Mapping[str, float],
-        prices: Any,  # noqa: ANN401 - anything with these fields: the search is not imported here
-        gang: NDArray[np.int64],
-        trees: KeptTrees | None = None,
-        spectrum: Spectrum | None = None,
-    ) -> "Certificate":
-        """Prices of the search, whose rows are rounded by ``gang``, as they are kept; its trees; and a spectrum."""
-        cap = certificate_bound.remote_cap(problem, weights)
-        if cap is None:
-            cap = prices.read.max(axis=1, initial=0.0).astype(np.float64)
-        level = np.empty(prices.read.shape, np.uint16)
-        for first in range(0, len(level), certificate_bound.CHUNK):
-            rows = slice(first, first + certificate_bound.CHUNK)
-            steps = np.floor(
-                prices.read[rows] / np.where(cap[rows] > 0, cap[rows], 1.0)[:, None] * certificate_bound.LEVELS
-            )
-            level[rows] = np.clip(steps, 0, certificate_bound.LEVELS)
-        peak = weights["peak"] * problem.tier_weight
-        total = prices.worst.sum(axis=(0, 3))
-        inside = np.minimum(1.0, peak * (1 - 1e-12) / np.where(total > 0, total, 1.0))
-        highest = (
-            weights["overload"] * problem.tier_weight / np.maximum(problem.regions.supply_mgpu.sum(axis=0), 1)[:, None]
-        )
-        over = np.maximum(prices.over, 0.0)
-        total = over.sum(axis=3)
-        over *= np.minimum(1.0, highest * (1 - 1e-12) / np.where(total > 0, total, 1.0))[..., None]
-        others = (over, prices.under, prices.cpu, prices.storage, prices.ingress, prices.quota)
-        return cls(
-            weights=dict(weights),
-            read_level=level,
-            read_cap=cap,
-            worst=prices.worst * inside[:, :, None],
-            **{name: np.maximum(price, 0.0) for name, price in zip(_ARRAYS[3:], others)},
-            gang=gang,
-            trees=trees or KeptTrees.none(),
-            spectrum=spectrum,
-        )
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays of the certificate as a file keeps them; ``from_arrays`` reads them back."""
         names = [term for term, weight in self.weights.items() if weight or not OBJECTIVE[term].unstated]

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.problems.job_placement.capacity import jobs_at_once, may_run, server_classes, tasks_that_fit
+from mast_opt.problems.job_placement.capacity import tasks_that_fit
 from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.server_classes import jobs_at_once, may_run, server_classes
 from mast_opt.problems.job_placement.units import GPU, SERVER, WHOLE, Bools, Ints
 
 

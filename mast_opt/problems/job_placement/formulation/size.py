@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from mast_opt.problems.job_placement import capacity
+from mast_opt.problems.job_placement.capacity import whole_server_tasks
 from mast_opt.problems.job_placement.formulation.part_rows import whole_of
 from mast_opt.problems.job_placement.movable_jobs import MovableJobs, movable_jobs
 from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.server_classes import ServerClasses, jobs_at_once, may_run, server_classes
 from mast_opt.problems.job_placement.units import GPU, RACK, REGION, SERVER, WHOLE, Bools, Ints
 from mast_opt.problems.mip.size import Size
 
@@ -15,9 +16,9 @@ def size(problem: JobPlacement) -> Size:
     which count too often."""
     movers = movable_jobs(problem)
     count = _Count(movers)
-    for jobs in capacity.jobs_at_once(movers.problem, count.classes):
+    for jobs in jobs_at_once(movers.problem, count.classes):
         count.look(jobs)
-    for jobs in capacity.jobs_at_once(movers.problem, count.classes):
+    for jobs in jobs_at_once(movers.problem, count.classes):
         count.add(jobs)
     count.add_rest()
     return Size(count.columns, count.rows, count.entries)
@@ -29,11 +30,11 @@ class _Count:
     def __init__(self, movers: MovableJobs) -> None:
         p = self.p = movers.problem
         self.movers = movers
-        c = self.classes = capacity.server_classes(p)
+        c = self.classes = server_classes(p)
         self.columns = self.rows = self.entries = 0
         self.gpus = c.supply[:, GPU] // WHOLE
         self.racks = _racks(p, c)
-        common = capacity.whole_server_tasks(movers.stated)
+        common = whole_server_tasks(movers.stated)
         self.common = np.zeros((len(c), 3), np.bool_)
         """[E, 3] what the commonest whole-server task needs something of."""
         self.common[c.of[common.servers]] = common.need > 0
@@ -55,7 +56,7 @@ class _Count:
     def look(self, jobs: Ints) -> None:
         """Count the columns and rows that these jobs need in the job-placement program."""
         p = self.p
-        at, e = np.nonzero(capacity.may_run(p, self.classes, jobs))
+        at, e = np.nonzero(may_run(p, self.classes, jobs))
         tier, mgpu = p.queue_tier[jobs[at]], p.need_mgpu[jobs[at], self.classes.type[e]]
         self.reached[e, tier] = True
         self.on_gpus[e[mgpu > 0], tier[mgpu > 0]] = True
@@ -69,7 +70,7 @@ class _Count:
     def add(self, jobs: Ints) -> None:
         """Columns, rows and entries of jobs in the job-placement program."""
         p, c = self.p, self.classes
-        runs = capacity.may_run(p, c, jobs)
+        runs = may_run(p, c, jobs)
         at, e = np.nonzero(runs)
         job, servers = jobs[at], c.size[e]
         mgpu = p.need_mgpu[job, c.type[e]]
@@ -138,7 +139,7 @@ class _Count:
         self.entries += balanced * (4 + 2 * len(p.regions))
 
 
-def _racks(problem: JobPlacement, classes: capacity.ServerClasses) -> Ints:
+def _racks(problem: JobPlacement, classes: ServerClasses) -> Ints:
     """[E] racks with a server of the class."""
     pairs = np.unique(classes.of * len(problem.racks) + problem.servers.rack)
     return np.bincount(pairs // len(problem.racks), minlength=len(classes))

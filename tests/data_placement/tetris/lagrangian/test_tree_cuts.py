@@ -12,6 +12,7 @@ from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.generate import FAMILIES
 from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.kept_certificate import kept_certificate
 from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.problems.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation, saved_cuts
 from mast_opt.problems.data_placement.verification.certificate import Certificate, certified_bound
@@ -37,7 +38,7 @@ def treed(problem: DataPlacement, seed: int = 0) -> TreeCutRelaxation:
 def certificate_of(problem: DataPlacement, relaxation: TreeCutRelaxation) -> Certificate:
     trees = saved_cuts(relaxation.trees)
     weights = problem.objective.weights
-    return Certificate.of(problem, weights, relaxation.best, relaxation.gangs.size, trees)
+    return kept_certificate(problem, weights, relaxation.best, relaxation.gangs.size, trees)
 
 
 CASES = [

@@ -27,6 +27,7 @@ from mast_opt.problems.data_placement.tetris.blocks import instances
 from mast_opt.problems.data_placement.tetris.blocks.clusters import block_of_workloads, owner_of_datasets
 from mast_opt.problems.data_placement.tetris.incumbent import assignment_of
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.problems.data_placement.tetris.kept_certificate import kept_certificate
 from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.replica_repair import repair_replicas
@@ -97,7 +98,7 @@ def bound_block(call: BlockCall, cancel: threading.Event) -> Certificate:
     while not relaxation.converged and watch.limit() is None and steps < most:
         relaxation.step(1)
         steps += 1
-    return Certificate.of(problem, weights, relaxation.best, relaxation.gangs.size)
+    return kept_certificate(problem, weights, relaxation.best, relaxation.gangs.size)
 
 
 def _backend(name: str) -> MipSolver:

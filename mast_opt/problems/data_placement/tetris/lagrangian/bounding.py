@@ -11,6 +11,7 @@ import numpy as np
 
 from mast_opt.problems.data_placement.problem import DataPlacement
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.problems.data_placement.tetris.kept_certificate import kept_certificate
 from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.problems.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation, saved_cuts
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
@@ -137,7 +138,7 @@ class Bounding:
         """Certificate of the best bound on the objective."""
         trees = None if self._with_cuts is None else saved_cuts(self._with_cuts.trees)
         best, gang = self._relaxation.best, self._relaxation.gangs.size
-        return Certificate.of(self._problem, self._objective.weights, best, gang, trees, self._spectrum)
+        return kept_certificate(self._problem, self._objective.weights, best, gang, trees, self._spectrum)
 
     def proven(self, certificate: Certificate | None) -> float | None:
         """The bound of the certificate; the spectral one is checked once, at the beginning."""

@@ -70,7 +70,7 @@ def coverage(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    install(*GROUPS, "lint")
+    install("test", "test-live", "lint")
     schema, github = ("check-jsonschema", "--builtin-schema"), ROOT / ".github"
     forms = sorted(str(path) for path in (github / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
     checks = {

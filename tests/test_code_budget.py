@@ -35,7 +35,7 @@ BUDGET = {
     "planner/report": 2428,
     "planner/solving": 2457,
     "problems/backends": 1852,
-    "problems/data_placement": 14398,
+    "problems/data_placement": 14410,
     "problems/job_placement": 12799,
     "problems/kind": 1967,
     "problems/mip": 1448,

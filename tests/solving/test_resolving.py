@@ -11,7 +11,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.core.solve_result import Status
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.live.loop.commands import Solve
 from mast_opt.live.simulation.solves import SimulatedSolver, SolveSettings
 from mast_opt.planner.analysis import common
@@ -20,8 +20,10 @@ from mast_opt.planner.solving import resolving
 from mast_opt.planner.solving.dispatch import solve
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.kind.carried_axes import Match
+from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import kind_of
 from mast_opt.problems.resource_allocation.policies import HIERARCHICAL, POLICIES
+from mast_opt.problems.search.sub_mip import SubMip
 from tests.narrowing import some
 from tests.resource_allocation.support import with_policy
 
@@ -106,6 +108,24 @@ def test_a_folder_does_as_well_as_the_solution(
     assert by_folder.reuse == by_object.reuse
     assert by_folder.bound == pytest.approx(some(by_object.bound))
     assert some(by_folder.objective) == pytest.approx(some(by_object.objective))
+
+
+def test_a_start_without_what_is_new_is_completed_near_it(
+    solved: tuple[DataPlacement, mast_opt.Solution[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it the whole program is searched for a first plan, which takes some hundred times as long."""
+    open_decisions: list[int] = []
+    real = SubMip.__call__
+
+    def seen(sub_mip: SubMip, mip: Mip, params: SolveParams) -> SolveResult:
+        open_decisions.append(int((mip.integral & (mip.col_lower < mip.col_upper)).sum()))
+        return real(sub_mip, mip, params)
+
+    monkeypatch.setattr(SubMip, "__call__", seen)
+    before, earlier = solved
+    found = mast_opt.resolve(a_little_later(before), earlier, **ASKED)
+    assert found.status is Status.FEASIBLE
+    assert 0 < max(open_decisions) < 20
 
 
 def lost_region(problem: DataPlacement) -> DataPlacement:
@@ -217,7 +237,7 @@ def test_an_exact_solver_takes_the_start() -> None:
 
 
 def test_a_fleet_goes_on_from_its_prices(tmp_path: Path) -> None:
-    before = mast_opt.generate("server-assignment", "standard", seed=1, servers=600, reservations=10, datacenters=2)
+    before = mast_opt.generate("server-assignment", "standard", seed=1, servers=240, reservations=6, datacenters=2)
     earlier = mast_opt.solve(before, "ras", iterations=2, **ASKED)
     order = np.arange(len(before.servers))[::-1]
     shuffled = before.with_columns({"servers": before.servers.rows(order)})

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.problems.data_placement.formulation.formulation import base, exact_shares
@@ -25,6 +25,8 @@ from mast_opt.problems.mip import Mip
 from mast_opt.problems.search.interface import SearchContext
 from mast_opt.problems.search.sub_mip import LEAST_S, SubMip
 
+TOLERANCE = 1e-6
+"""Relative difference from its limit from which on a row counts as broken."""
 LEAST_RESERVE_S = 0.2
 """Least seconds that are reserved for handing the plan over."""
 
@@ -72,12 +74,13 @@ def optimise_shares(
 ) -> Plan | None:
     """The plan with its open shares optimised, or a feasible one where there was none; never worse than plan or start.
 
-    A start that breaks a rule or a cap is left out of account.
+    A start that breaks a rule or a cap counts only where nothing else is found: then what stands in no row that it
+    breaks is kept, and the rest is chosen anew. The whole program comes last.
     """
     rounds = problem.links is not None or bool(problem.workloads.splittable.any())
     if plan is not None and not rounds:
         return plan
-    start, best = _best(problem, objective, start), _best(problem, objective, plan, start)
+    given, start, best = start, _best(problem, objective, start), _best(problem, objective, plan, start)
     size = len(problem.reads) * len(problem.regions)
     if size > params.completion.read_cells:
         return best
@@ -94,6 +97,10 @@ def optimise_shares(
             x, fixed = formulation.encode(held), _fixed_integers(mip)
             feasible = _best(problem, objective, held) is not None
             best = _best(problem, objective, best, solved(mip.fix(fixed, np.rint(x[fixed])), x if feasible else None))
+    if best is None and given is not None:
+        x, fixed = formulation.encode(given), _fixed_integers(mip)
+        kept = fixed[~_in_broken_rows(mip, x)[fixed]]
+        best = _best(problem, objective, solved(mip.fix(kept, np.rint(x[kept])), None))
     if best is None and (tools.watch.stop.iterations is None or size <= params.completion.counted_cells):
         best = _best(problem, objective, solved(mip, None))
     return best
@@ -120,6 +127,16 @@ def _limits(
 def _fixed_integers(mip: Mip) -> IntArray:
     """Columns of what the search has decided: replicas, and work that is not split."""
     return np.concatenate([block.ids.ravel() for block in mip.columns if block.name in ("place", "run", "unserved")])
+
+
+def _in_broken_rows(mip: Mip, x: FloatArray) -> BoolArray:
+    """[columns] True for those that stand in a row that does not hold at x."""
+    activity = mip.activity(x)
+    slack = TOLERANCE * np.maximum(1.0, np.abs(activity))
+    broken = (activity < mip.row_lower - slack) | (activity > mip.row_upper + slack)
+    found = np.zeros(len(mip.cost), np.bool_)
+    found[mip.index[np.repeat(broken, np.diff(mip.row_start))]] = True
+    return found
 
 
 def place_work(

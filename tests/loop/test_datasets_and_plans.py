@@ -10,12 +10,14 @@ from mast_opt.live.loop.cluster_use import INTERVAL_MS, ClusterUse
 from mast_opt.live.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
 from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.events import CorruptLog
+from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.plan_steps import misfit
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.live.policies.mast_params import MastParams
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 SERVERS = tuple(
     Server(f"{region}-{n}", region, f"{region}-{n}", "r", "h100", 8, 0, 0) for region in "ab" for n in (0, 1)
@@ -26,6 +28,7 @@ HEAD = (
     ev.DatasetCreated("d", 3, ("a",)),
     ev.DatasetCreated("e", 3, ("a",)),
 )
+READS = {name: ev.JobSpec(mgpu=8000, datasets=(name,)) for name in "de"}
 PLAN = (
     ev.SolveAsked("data", "sum"),
     ev.SolveEnded("data", "sum", "FEASIBLE", "plan"),
@@ -128,6 +131,46 @@ class TestPlans:
         assert (state.reclaimable.most("a-0", 0), state.inventory.supply_mgpu["a"]) == (8000, 16_000)
         broken = state_after(ev.MoveAsked("a-0", "a-1"), ev.ServerDown("a-0"))
         assert not broken.inventory.moving
+
+
+class TestResidency:
+    """Dataset d is whole in a and b, and may only be read in b; e is in a, and may only be in a."""
+
+    HEAD = (ev.DatasetCreated("d", 3, ("a", "b"), "", ("b",)), ev.DatasetCreated("e", 3, ("a",), "", ("a",)))
+
+    def test_jobs_run_where_their_data_may_be_read(self) -> None:
+        engine = Engine(State(SERVERS), Mast())
+        inbox = (*engine.state.opening(), *self.HEAD, *(ev.Submitted(f"{n}", READS["d"]) for n in range(4)))
+        turn = engine.advance(0, [*inbox, ev.Submitted("both", ev.JobSpec(mgpu=1000, datasets=("d", "e")))])
+        placed = [one.event for one in turn.events if isinstance(one.event, ev.Placed)]
+        assert [(one.job, one.region) for one in placed] == [(f"{n}", "b") for n in range(2)], "b has room for two"
+        assert engine.state.jobs["both"].state is JobState.HELD
+
+    def test_a_residency_that_is_widened_lets_jobs_in(self) -> None:
+        engine = Engine(State(SERVERS), Mast())
+        engine.advance(0, [*engine.state.opening(), *self.HEAD, *(ev.Submitted(f"{n}", READS["d"]) for n in range(3))])
+        placed = engine.advance(5, [ev.DatasetCreated("d", 3, ("a", "b"))]).events[-1].event
+        assert isinstance(placed, ev.Placed)
+        assert (placed.job, placed.region) == ("2", "a")
+
+    def test_nothing_is_copied_out_of_a_residency(self) -> None:
+        with pytest.raises(CorruptLog, match="dataset e is copied to b, outside its residency"):
+            state_after(*self.HEAD, ev.CopyAsked("e", "a", "b", 3))
+        assert faults(*self.HEAD, ev.CopyAsked("e", "a", "b", 3)) == ["e is copied to b, outside its residency"]
+        step = ev.PlanStep("copy", "e", "b", "a")
+        assert misfit(Snapshot(state_after(*self.HEAD), ()), step) == "the region is outside its residency now"
+
+    def test_the_checker_finds_jobs_outside_it(self) -> None:
+        placed = ev.Placed("j", 1, "a", "a-0", (Share("a-0", 1, dict.fromkeys(range(8), 1000)),))
+        wrong = (*self.HEAD, ev.Submitted("j", READS["d"]), placed)
+        assert faults(*wrong) == ["job j reads d in a, outside the residency of that data"]
+
+    def test_a_copy_on_submission_stays_inside(self) -> None:
+        engine = Engine(State(SERVERS), Mast(MastParams(bind="copy")))
+        created = ev.DatasetCreated("d", 3, ("a",), "", ("b",))
+        jobs = [ev.Submitted(f"{n}", READS["d"]) for n in range(2)]
+        turn = engine.advance(0, [*engine.state.opening(), created, *jobs])
+        assert [one.event.region for one in turn.events if isinstance(one.event, (ev.Bound, ev.CopyAsked))] == ["b"] * 3
 
 
 def test_a_job_waits_until_its_dataset_is_there() -> None:

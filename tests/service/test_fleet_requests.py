@@ -144,6 +144,20 @@ def test_a_dataset_gets_another_size(served: tuple[TestClient, Live]) -> None:
     put(client, "datasets/e", 422, regions=["east", "nowhere"], size_tb=1)
 
 
+def test_a_dataset_is_read_only_within_its_residency(served: tuple[TestClient, Live]) -> None:
+    client, live = served
+    put(client, "datasets/d", regions=["west", "east"], size_tb=10, residency=["east"])
+    put(client, "datasets/d", regions=["west", "east"], size_tb=20)
+    client.post("/v1/jobs", json={"job": "a", "gpus": 8, "datasets": ["d"]})
+    assert client.get("/v1/jobs/a").json()["region"] == "east"
+    with live.state() as state:
+        assert (state.datasets.size_mb, state.datasets.residency) == ({"d": 20_000_000}, {"d": frozenset({"east"})})
+    put(client, "datasets/d", regions=["west", "east"], residency=[])
+    with live.state() as state:
+        assert state.datasets.residency == {}
+    put(client, "datasets/d", 422, regions=["west"], residency=["nowhere"])
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

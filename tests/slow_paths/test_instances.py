@@ -117,6 +117,17 @@ class TestData:
         assert narrow is not None
         assert narrow.datasets.copies_min.tolist() == [2, 1, 1]
 
+    def test_residency(self) -> None:
+        created = ev.DatasetCreated("g", 10, ("a",), "", ("b",))
+        snapshot = snapshot_after(created, job("1", "d"), job("2", "g"), ev.CopyAsked("g", "a", "b", 10))
+        problem = data_instance(snapshot, NetworkLimits(), copy_days=4, copies_min=2)
+        assert problem is not None
+        assert problem.datasets.labels == ("d", "e", "f", "g")
+        assert problem.datasets.residency.tolist() == [[False, False]] * 3 + [[False, True]]
+        assert problem.datasets.stored[3].tolist() == [True, True], "the replica outside is what copies come from"
+        assert problem.datasets.pinned[3].tolist() == [False, True]
+        assert problem.datasets.copies_min.tolist() == [2, 1, 1, 1], "g may be in one region only"
+
     def test_links(self) -> None:
         network = NetworkLimits(links={("a", "b"): 6})
         problem = data_instance(

@@ -133,6 +133,8 @@ class Actions:
             raise UsageError(f"dataset {dataset} cannot be copied; no region holds it whole, or its size is not known")
         if region in sources or (dataset, region) in data.copying:
             raise UsageError(f"dataset {dataset} is in {region} already, or on its way")
+        if not data.may_be_in(dataset, region):
+            raise UsageError(f"dataset {dataset} cannot be copied to {region}, which is outside its residency")
         if not data.has_room(region, data.size_mb[dataset]):
             raise UsageError(f"dataset {dataset} cannot be copied to {region}, which has no room for it")
         source = next(one for one in self._state.inventory.supply_mgpu if one in sources)

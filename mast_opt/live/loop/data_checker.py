@@ -1,6 +1,6 @@
 """Independent check of what a log says about data and plans; it shares nothing with the engine."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from mast_opt.live.loop import events as ev
 
@@ -16,6 +16,7 @@ class DataCheck:
     def __init__(self, wrong: Callable[[str, str], None], replicas: Mapping[str, Collection[str]]) -> None:
         self._wrong = wrong
         self.replicas = {name: set(regions) for name, regions in replicas.items()}
+        self._residency: dict[str, tuple[str, ...]] = {}
         self._size: dict[str, int] = {}
         self._storage: dict[str, int] = {}
         self._copying: dict[tuple[str, str], int] = {}
@@ -29,18 +30,29 @@ class DataCheck:
         """Whether a region holds a dataset whole, by the events of the log."""
         return region in self.replicas.get(dataset, ())
 
+    def may_be_in(self, dataset: str, region: str) -> bool:
+        """Whether the log allows a dataset to be copied to, and read in, a region."""
+        return not (regions := self._residency.get(dataset)) or region in regions
+
+    def outside_residency(self, job: str, datasets: Collection[str], region: str) -> Iterator[str]:
+        """Sentences on datasets that a job may not read in the region where it is placed."""
+        for name in datasets:
+            if not self.may_be_in(name, region):
+                yield f"job {job} reads {name} in {region}, outside the residency of that data"
+
     def storage_set(self, event: ev.StorageSet) -> None:
         """Check an event that sets the storage of a region."""
         self._storage[event.region] = event.storage_mb
 
     def created(self, event: ev.DatasetCreated) -> None:
-        """Take in that there is a dataset, or that one that there was has another size or owner."""
+        """Take in that there is a dataset, or that one that there was has another size, owner or
+        residency."""
         if event.dataset in self._size and self.replicas[event.dataset] != set(event.regions):
             self._wrong("data", f"dataset {event.dataset} was created before, and is elsewhere")
         for dataset, region in self._copying:
             if dataset == event.dataset:
                 self._copying[dataset, region] = event.size_mb
-        self._size[event.dataset] = event.size_mb
+        self._size[event.dataset], self._residency[event.dataset] = event.size_mb, event.residency
         self.replicas[event.dataset] = set(event.regions)
 
     def copy_asked(self, event: ev.CopyAsked) -> None:
@@ -51,6 +63,8 @@ class DataCheck:
             self._wrong("data", f"{event.dataset} is copied to {event.region}, where it is or is on its way")
         if event.size_mb != self._size.get(event.dataset, event.size_mb):
             self._wrong("data", f"a copy of {event.dataset} has {event.size_mb} MB, not {self._size[event.dataset]}")
+        if not self.may_be_in(event.dataset, event.region):
+            self._wrong("data", f"{event.dataset} is copied to {event.region}, outside its residency")
         self._copying[event.dataset, event.region] = event.size_mb
         stored = sum(self._size.get(name, 0) for name, regions in self.replicas.items() if event.region in regions)
         stored += sum(size for (_, region), size in self._copying.items() if region == event.region)

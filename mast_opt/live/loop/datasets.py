@@ -29,6 +29,8 @@ class Datasets:
         self.size_mb: dict[str, int] = {}
         """Sizes of datasets, of those whose size is known."""
         self.namespace: dict[str, str] = {}
+        self.residency: dict[str, frozenset[str]] = {}
+        """Datasets that may be copied and read in some regions only → these."""
         self.storage_mb: dict[str, int] = {}
         """Region → what it can store; a region that is not listed has no limit."""
         self.stored_mb: dict[str, int] = {}
@@ -40,18 +42,30 @@ class Datasets:
         """The regions that hold, by the log, a dataset whole."""
         return self.replicas.get(dataset, NOWHERE)
 
+    def may_be_in(self, dataset: str, region: str) -> bool:
+        """Whether the residency of a dataset allows copies and jobs that read it in a region."""
+        return region in self.residency.get(dataset, (region,))
+
+    def readable_in(self, dataset: str) -> frozenset[str]:
+        """The regions where jobs may read a dataset: it is there whole, and its residency allows it."""
+        whole = self.whole_in(dataset)
+        return whole & self.residency.get(dataset, whole)
+
     def has_room(self, region: str, size_mb: int) -> bool:
         """Whether a region can store that much more data, by the loop's state."""
         most = self.storage_mb.get(region)
         return most is None or self.stored_mb.get(region, 0) + size_mb <= most
 
     def created(self, event: ev.DatasetCreated) -> None:
-        """Add a dataset, or change its size or owner; its replicas stay where they were."""
+        """Add a dataset, or change its size, owner or residency; its replicas stay where they were."""
         if not self.is_news(event):
             raise ev.Unfit(f"dataset {event.dataset} is there already")
         old_mb = self.size_mb.get(event.dataset, 0)
         self.size_mb[event.dataset], self.namespace[event.dataset] = event.size_mb, event.namespace
         self.replicas[event.dataset] = frozenset(event.regions)
+        self.residency.pop(event.dataset, None)
+        if event.residency:
+            self.residency[event.dataset] = frozenset(event.residency)
         for region in event.regions:
             self._store(region, event.size_mb - old_mb)
         for (dataset, region), copying in self.copying.items():
@@ -60,10 +74,11 @@ class Datasets:
                 copying.size_mb = event.size_mb
 
     def is_news(self, event: ev.DatasetCreated) -> bool:
-        """Whether an event says anything new of a dataset: its size and owner, or that it exists."""
+        """Whether an event says anything new of a dataset: its size, owner and residency, or that it exists."""
         if event.dataset not in self.size_mb:
             return True
         as_now = event.size_mb == self.size_mb[event.dataset] and event.namespace == self.namespace[event.dataset]
+        as_now &= frozenset(event.residency) == self.residency.get(event.dataset, NOWHERE)
         return not as_now and self.replicas[event.dataset] == frozenset(event.regions)
 
     def copy_asked(self, event: ev.CopyAsked) -> None:
@@ -72,6 +87,8 @@ class Datasets:
             raise ev.Unfit(f"dataset {event.dataset} is copied from {event.source}, which does not hold it")
         if event.region in self.whole_in(event.dataset) or (event.dataset, event.region) in self.copying:
             raise ev.Unfit(f"dataset {event.dataset} is in {event.region} already, or on its way")
+        if not self.may_be_in(event.dataset, event.region):
+            raise ev.Unfit(f"dataset {event.dataset} is copied to {event.region}, outside its residency")
         self.copying[event.dataset, event.region] = Copying(event.source, event.size_mb)
         self._store(event.region, event.size_mb)
 
@@ -114,6 +131,7 @@ class Datasets:
             sorted((name, sorted(regions)) for name, regions in self.replicas.items()),
             sorted(self.size_mb.items()),
             sorted(self.namespace.items()),
+            *([sorted((name, sorted(where)) for name, where in self.residency.items())] if self.residency else ()),
             sorted(self.storage_mb.items()),
             sorted(self.stored_mb.items()),
             sorted((*pair, *astuple(copying)) for pair, copying in self.copying.items()),

@@ -387,14 +387,17 @@ class StorageSet(Event):
 
 @dataclass(frozen=True, slots=True)
 class DatasetCreated(Event):
-    """Event of a dataset that exists from now on, whole in these regions; of a known dataset, its size and owner
-    change, and the regions are those where it is."""
+    """Event of a dataset that exists from now on, whole in these regions; of a known dataset, its size, owner and
+    residency change, and the regions are those where it is."""
 
     dataset: str
     size_mb: int
     regions: tuple[str, ...]
     namespace: str = ""
     """Namespace that owns the data."""
+    residency: tuple[str, ...] = ()
+    """The only regions where it may be copied and jobs may read it; empty for any. What runs elsewhere goes on, and a
+    replica elsewhere is only copied from."""
 
 
 @dataclass(frozen=True, slots=True)

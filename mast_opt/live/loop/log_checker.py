@@ -166,6 +166,8 @@ class _Checker:
         if event.attempt != job.attempt + 1:
             self.wrong("attempt", f"attempt {event.attempt} of job {event.job} follows attempt {job.attempt}")
         self._check_place(event, job)
+        for words in self.data.outside_residency(event.job, job.spec.datasets, event.region):
+            self.wrong("data", words)
         for name in event.victims:
             self._victim(name, event, job)
         job.phase, job.attempt, job.placed, job.ran = "placed", event.attempt, event, False
@@ -314,7 +316,7 @@ class _Checker:
         self._check_data(event, spec)
 
     def _check_data(self, event: ev.Placed, spec: ev.JobSpec) -> None:
-        """Check that the region where a job is placed holds its datasets, and may read them."""
+        """Check that the region where a job is placed holds its datasets."""
         for name in spec.datasets if self.with_data else ():
             if not self.data.holds(name, event.region):
                 self.wrong("data", f"job {event.job} reads {name}, which is not in {event.region}")

@@ -126,12 +126,16 @@ class PastState(LogFold):
         return sum(self._datasets.stored_mb.values())
 
     def holders(self, datasets: tuple[str, ...]) -> frozenset[str] | None:
-        """Regions that hold, at a time of the log, all of these datasets; None for any region, as there are none to be
-        held.
+        """Regions where jobs may read, at a time of the log, all of these datasets; None for any region, as there are
+        none to be read.
         """
         if not datasets:
             return None
-        return frozenset.intersection(*map(self._datasets.whole_in, datasets))
+        return frozenset.intersection(*map(self._datasets.readable_in, datasets))
+
+    def may_read(self, datasets: tuple[str, ...], region: str) -> bool:
+        """Whether the residency of all of these datasets allows a region, at a time of the log."""
+        return all(self._datasets.may_be_in(name, region) for name in datasets)
 
     def regions_with_room(self, job: PastJob) -> tuple[str, ...]:
         """Regions in which the job fits without a stop, wherever its data is."""

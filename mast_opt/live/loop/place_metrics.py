@@ -215,13 +215,16 @@ class _Sweep:
         return self.solved[key]
 
     def _check_data(self, job: PastJob) -> None:
-        """Count a job that could run now in a region without its data: it waits for data alone."""
+        """Count a job that could run now in a region that only lacks its data: it waits for data alone."""
         if job.placed is not None or job.name in self.for_data or job.name not in self.counted:
             return
         holders = self.past.holders(job.spec.datasets)
         if holders is None:
             return
-        if any(region not in holders and job.bound in ("", region) for region in self.past.regions_with_room(job)):
+        if any(
+            region not in holders and job.bound in ("", region) and self.past.may_read(job.spec.datasets, region)
+            for region in self.past.regions_with_room(job)
+        ):
             self.for_data.add(job.name)
 
     # --- what is looked at when it happens ---

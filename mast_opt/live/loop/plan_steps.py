@@ -28,6 +28,8 @@ def _copy_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
         return "it is there already, or on its way"
     if step.source not in data.whole_in(step.name):
         return f"{step.source}, from where it was to come, does not hold it"
+    if not data.may_be_in(step.name, step.target):
+        return "the region is outside its residency now"
     if not data.has_room(step.target, data.size_mb[step.name]):
         return "the region has no room for it any more"
     return ""

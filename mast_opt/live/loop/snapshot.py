@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.datasets import NOWHERE
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
 
@@ -62,7 +61,7 @@ class Snapshot:
         return self._state.fleet.ledger.shares(tenant, weights, mean)
 
     def admissible(self, record: JobRecord) -> tuple[str, ...]:
-        """The regions where a job may run: all of its data is there, and it is bound to no other one."""
+        """The regions where a job may run: all of its data may be read there, and it is bound to no other one."""
         regions = (record.bound,) if record.bound else tuple(self.supply_mgpu)
-        held = [self.replicas.get(dataset, NOWHERE) for dataset in record.spec.datasets]
+        held = [self.datasets.readable_in(dataset) for dataset in record.spec.datasets]
         return tuple(filter(frozenset.intersection(*held).__contains__, regions)) if held else regions

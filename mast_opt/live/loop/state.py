@@ -400,7 +400,7 @@ class State:
         )
 
     def _dataset_created(self, event: ev.DatasetCreated) -> None:
-        """Fold in that there is a dataset, or that its size or owner has changed."""
+        """Fold in that there is a dataset, or that its size, owner or residency has changed."""
         self.datasets.created(event)
         self._replicas_changed(event.dataset)
 
@@ -422,9 +422,9 @@ class State:
         self.plans.begun(event)
 
     def _replicas_changed(self, dataset: str) -> None:
-        """Tell the fleet in which regions a dataset is now."""
+        """Tell the fleet in which regions jobs may read a dataset now."""
         self.rules += 1
-        self.fleet.set_replicas(dataset, self.datasets.replicas[dataset])
+        self.fleet.set_replicas(dataset, self.datasets.readable_in(dataset))
 
     # --- what an event must find ---
 

@@ -31,9 +31,11 @@ def bind_with_copies(record: JobRecord, snapshot: Snapshot, actions: Actions, lo
 
 def _missing(record: JobRecord, region: str, snapshot: Snapshot) -> list[str] | None:
     """Datasets that a job needs copied to a region; None if some of them cannot be, as they are nowhere whole or their
-    size is not known.
+    size is not known, or if it may not read all of its data there.
     """
     data = snapshot.datasets
+    if not all(data.may_be_in(name, region) for name in record.spec.datasets):
+        return None
     missing = [
         name
         for name in record.spec.datasets

@@ -100,17 +100,19 @@ def jobs_on(state: State, servers: Collection[str]) -> list[str]:
 def dataset_events(state: State, name: str, one: Mapping[str, Any]) -> tuple[ev.Event, ...]:
     """Events that make a dataset what is asked. Raises Problem."""
     regions, known = tuple(dict.fromkeys(one["regions"])), state.datasets.replicas.get(name)
-    for region in regions:
+    was = state.datasets.residency.get(name, frozenset())
+    allowed = tuple(sorted(was if one["residency"] is None else set(one["residency"])))
+    for region in (*regions, *allowed):
         if region not in state.inventory.supply_mgpu:
             raise Problem(422, "fault", f"there is no region {region}")
     size_mb = base_units(SIZE, one["size_tb"])
     if known is None:
-        return (ev.DatasetCreated(name, size_mb or 0, regions, one["namespace"] or ""),)
+        return (ev.DatasetCreated(name, size_mb or 0, regions, one["namespace"] or "", allowed),)
     events: list[ev.Event] = []
     now = state.datasets.size_mb.get(name), state.datasets.namespace.get(name, "")
     then = now[0] if size_mb is None else size_mb, now[1] if one["namespace"] is None else one["namespace"]
-    if then != now:
-        events.append(ev.DatasetCreated(name, then[0] or 0, tuple(sorted(known)), then[1]))
+    if then != now or set(allowed) != was:
+        events.append(ev.DatasetCreated(name, then[0] or 0, tuple(sorted(known)), then[1], allowed))
     events += (ev.CopyEnded(name, region) for region in regions if region not in known)
     events += (ev.ReplicaDropped(name, region) for region in sorted(known - set(regions)))
     return tuple(events)

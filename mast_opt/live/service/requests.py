@@ -132,8 +132,10 @@ QuotaRequest = _request(
 )
 DatasetRequest = _request(
     "DatasetRequest",
-    "A dataset, and the regions that hold it whole. What is not given stays as it is.",
+    "A dataset, the regions that hold it whole, and the only ones where it may be copied and read (residency; empty "
+    "for any). What is not given stays as it is.",
     ("regions", Names),
+    ("residency", Names | None, None),
     _field(SIZE, None),
     ("namespace", NoName | None, None),
 )

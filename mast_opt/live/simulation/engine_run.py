@@ -95,12 +95,13 @@ class _Stopped(Exception):
 
 
 def opening_state(trace: JobTrace, placement: str) -> State:
-    """The state before the first event. Datasets of which the trace states the size come as events."""
+    """The state before the first event. Datasets of which the trace states the size come as events; others stay
+    where they are, so that a replica outside its residency is none."""
     sized = trace.surroundings.datasets
     return State(
         trace.servers,
         tiers=sorted(set(trace.submissions.tier.tolist())),
-        replicas={name: regions for name, regions in trace.replicas.items() if name not in sized},
+        replicas={name: trace.readable_in(name) for name in trace.replicas if name not in sized},
         quotas=trace.quotas,
         placement=placement,
     )
@@ -110,6 +111,7 @@ def what_comes(trace: JobTrace, limit_grace_ms: int = 0) -> Iterator[Happening]:
     """(time in ms, event) of all that comes from outside: data first, then what happens, then jobs; the host ends them
     this long after their limits."""
     around, jobs = trace.surroundings, trace.submissions
+    where = around.residency
 
     def submitted(j: int, name: str) -> ev.Submitted:
         spec = jobs.spec(j)
@@ -117,7 +119,7 @@ def what_comes(trace: JobTrace, limit_grace_ms: int = 0) -> Iterator[Happening]:
 
     storage = [(0, ev.StorageSet(region, mb)) for region, mb in around.storage_mb.items()]
     created = [
-        (one.created_ms, ev.DatasetCreated(name, one.size_mb, trace.replicas[name], one.namespace))
+        (one.created_ms, ev.DatasetCreated(name, one.size_mb, trace.replicas[name], one.namespace, where.get(name, ())))
         for name, one in around.datasets.items()
     ]
     happens = happenings_as_events(around.happenings, trace.servers, around.switchboards, trace.quotas)

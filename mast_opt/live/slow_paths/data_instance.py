@@ -102,8 +102,8 @@ def data_instance(
 ) -> DataPlacement | None:
     """Present instance of the data path; None if there is no work to plan for.
 
-    A copy under way counts as a replica that stays. Work runs where all its data is, or not at all. Cores are left
-    out: they come with the servers.
+    A copy under way counts as a replica that stays where the residency of its data allows it. Work runs where all its
+    data is, or not at all. Cores are left out: they come with the servers.
 
     Args:
         copy_days: time for the copies of the plan.
@@ -126,6 +126,7 @@ def data_instance(
         under_way[:, r] = [(name, region) in data.copying for name in labels]
         stored[:, r] = under_way[:, r] | [region in data.whole_in(name) for name in labels]
     size = np.array([data.size_mb[name] for name in labels], np.int64)
+    allowed = np.array([[data.may_be_in(name, region) for region in regions] for name in labels], np.bool_)
     kept = np.array([[(origins or {}).get(name) == region for region in regions] for name in labels], np.bool_)
     places = _regions(snapshot, network, regions, types, copy_days)
     read = sorted({position[name] for one in work for name in one.datasets})
@@ -138,12 +139,12 @@ def data_instance(
         datasets=entities.Datasets(
             labels=labels,
             size_mb=size,
-            copies_min=_copies_min(snapshot, network, size, stored, read, places, copies_min, copy_days),
+            copies_min=_copies_min(snapshot, network, size, stored, read, places, copies_min, copy_days, allowed),
             copies_max=np.full(len(labels), len(regions), np.int64),
             stored=stored,
-            pinned=under_way | (stored & kept),
+            pinned=(under_way | (stored & kept)) & allowed,
             forbidden=np.zeros_like(stored),
-            residency=np.zeros_like(stored),
+            residency=allowed & ~allowed.all(axis=1, keepdims=True),
         ),
         workloads=_workloads(work, tiers, places, types),
         apps=("",),
@@ -217,6 +218,7 @@ def _copies_min(
     regions: entities.Regions,
     copies_min: int,
     copy_days: int,
+    allowed: Bools,
 ) -> Ints:
     """[I] fewest copies of each dataset in a data plan: 1, and more for what is read, the smallest datasets first, as
     long as there is room.
@@ -229,8 +231,8 @@ def _copies_min(
     carried = network.total_mb_per_day(names)
     budget = NO_LIMIT_MB if carried is None else int(carried * copy_days * COPIED)
     for i in sorted(read, key=lambda at: (int(size[at]), at)):
-        wanted = min(copies_min, len(names))
-        extra = max(0, wanted - int(stored[i].sum())) * int(size[i])
+        wanted = min(copies_min, int(allowed[i].sum()))
+        extra = max(0, wanted - int((stored[i] & allowed[i]).sum())) * int(size[i])
         if extra <= min(room, budget):
             least[i], room, budget = wanted, room - extra, budget - extra
     return least

@@ -43,7 +43,7 @@ from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.snapshot_format import VERSION as FLEET_VERSION
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
 
-MAGIC = b"mast-opt state 5\n"
+MAGIC = b"mast-opt state 6\n"
 DIGEST = 16
 
 

@@ -28,7 +28,7 @@ def jobs_that_fit_nowhere(trace: JobTrace, of: Collection[str] | None = None) ->
         of: the jobs to look at; all unless given.
     """
     tiers = sorted(set(trace.submissions.tier.tolist()))
-    fleet = Fleet(trace.servers, tiers=tiers, replicas=trace.replicas)
+    fleet = Fleet(trace.servers, tiers=tiers, replicas=trace.replicas, residency=trace.surroundings.residency)
     known: dict[object, str] = {}
     found: dict[str, str] = {}
     for at, name in enumerate(trace.submissions.labels):

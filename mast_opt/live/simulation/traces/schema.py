@@ -35,6 +35,7 @@ _OPTIONAL = [
         ("job_gpu_types", "jobs take any GPU type"),
         ("job_datasets", "jobs read nothing"),
         ("replicas", "there are no datasets"),
+        ("residency", "any dataset may be copied to any region, and read there"),
         ("quotas", "there are no quotas"),
     )
 ]

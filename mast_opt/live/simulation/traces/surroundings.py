@@ -49,6 +49,8 @@ class Surroundings:
     """Everything of a trace but its servers, jobs and quotas."""
 
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
+    residency: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Dataset → the only regions where it may be copied and read; a dataset that is not listed may be anywhere."""
     storage_mb: Mapping[str, int] = field(default_factory=dict)
     """Region → what it can store; a region that is not listed has no limit."""
     ingress_mb_per_day: Mapping[str, int] = field(default_factory=dict)
@@ -73,6 +75,10 @@ def surroundings_of(tables: Tables) -> Surroundings:
     if "links" not in tables.missing:
         pairs = zip(texts_of(tables, "links", "src", "region"), texts_of(tables, "links", "dst", "region"), strict=True)
         links = dict(zip(pairs, tables.get("links", "tb_per_day").tolist(), strict=True))
+    residency: dict[str, list[str]] = {}
+    pairs = zip(*(texts_of(tables, "residency", name, name) for name in ("dataset", "region")), strict=True)
+    for name, region in pairs:
+        residency.setdefault(name, []).append(region)
     datasets = zip(
         texts_of(tables, "datasets", "dataset", "dataset"),
         tables.get("datasets", "size_tb").tolist(),
@@ -83,6 +89,7 @@ def surroundings_of(tables: Tables) -> Surroundings:
     board = texts_of(tables, "switchboards", "switchboard", "switchboard")
     return Surroundings(
         datasets={name: Dataset(*rest) for name, *rest in datasets},
+        residency={name: tuple(where) for name, where in residency.items()},
         storage_mb=by_region("storage_tb"),
         ingress_mb_per_day=by_region("ingress_tb_per_day"),
         links=links,
@@ -123,7 +130,7 @@ def _check_datasets(tables: Tables, faults: Faults) -> None:
         return
     listed = set(tables.get("datasets", "dataset").tolist())
     labels = tables.axes["dataset"]
-    for table in ("replicas", "job_datasets"):
+    for table in ("replicas", "job_datasets", "residency"):
         read = tables.get(table, "dataset")
         unlisted = np.flatnonzero(~np.isin(read, list(listed)))
         named = [labels[at] for at in read[unlisted].tolist()]

@@ -116,6 +116,11 @@ class JobTrace:
         specs = {name: self.submissions.spec(j) for j, name in enumerate(self.submissions.labels)}
         return lambda job, server, other: self.speeds.rate(specs[job], kinds[server], specs.get(other))
 
+    def readable_in(self, dataset: str) -> tuple[str, ...]:
+        """Regions of a trace that hold a dataset when it appears, and where its residency allows jobs to read it."""
+        held = self.replicas[dataset]
+        return tuple(region for region in held if region in self.surroundings.residency.get(dataset, held))
+
     @cached_property
     def servers_of(self) -> Mapping[str, tuple[Server, ...]]:
         """Region of a trace → its servers."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.cluster_use import INTERVAL_MS, ClusterUse
 from mast_opt.live.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
 from mast_opt.live.loop.engine import Engine
@@ -17,6 +20,9 @@ from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
+from mast_opt.live.store.state_format import state_bytes, state_from
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 SERVERS = tuple(
@@ -131,6 +137,39 @@ class TestPlans:
         assert (state.reclaimable.most("a-0", 0), state.inventory.supply_mgpu["a"]) == (8000, 16_000)
         broken = state_after(ev.MoveAsked("a-0", "a-1"), ev.ServerDown("a-0"))
         assert not broken.inventory.moving
+
+    def test_the_fleet_is_laid_out_once_for_all_moves_of_a_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        laid_out: list[int] = []
+        change = FleetInventory.change_servers
+
+        def counted(books: FleetInventory, added: tuple[Server, ...], removed: list[str]) -> None:
+            laid_out.append(len(removed))
+            change(books, added, removed)
+
+        monkeypatch.setattr(FleetInventory, "change_servers", counted)
+        servers = [f"a-{n}" for n in range(4)]
+        state = State(Server(name, "a", f"c{name[-1]}", "r", "h100", 8, 0, 0) for name in servers)
+        wide = ev.Submitted("wide", ev.JobSpec(tasks=4, mgpu=8000))
+        moves = [(ev.MoveAsked(name, "c0"), ev.ServerMoved(name, "a", "c0")) for name in servers[1:]]
+        asked, moved = zip(*moves, strict=True)
+        for event in (*state.opening(), wide, *asked, ev.ServerClosed("a-3"), *moved):
+            state.apply(state.seq + 1, 0, event)
+        assert laid_out == []
+        copy = state_from(state_bytes(state))
+        for one in (state, copy):
+            refused = Actions(one, lambda *_: None, ExitStack()).place("wide")
+            assert isinstance(refused, Refused), "a-3 is closed, wherever it is"
+            one.apply(one.seq + 1, 0, ev.ServerOpened("a-3"))
+            bid = Actions(one, lambda *_: None, ExitStack()).place("wide")
+            assert isinstance(bid, Bid)
+            assert (bid.cluster, len(bid.shares)) == ("c0", 4)
+        assert laid_out == [3, 3], "once each in the state and its copy"
+
+    def test_a_server_does_not_move_under_a_job(self) -> None:
+        spec = ev.Submitted("j", ev.JobSpec(mgpu=1000))
+        adopted = ev.Adopted("j", 1, "a", "a-0", (Share("a-0", 1, {0: 1000}),))
+        with pytest.raises(CorruptLog, match="server a-0 moves, and still runs j"):
+            state_after(ev.MoveAsked("a-0", "a-1"), spec, adopted, ev.ServerMoved("a-0", "a", "a-1"))
 
 
 class TestResidency:

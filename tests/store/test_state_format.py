@@ -33,7 +33,7 @@ def test_a_state_that_was_read_goes_on_as_the_one_that_was_written(share: float)
 
 def test_objects_stay_the_same_ones() -> None:
     state = state_from(state_bytes(replayed(log()[: len(log()) // 2])))
-    assert state.inventory._fleet is state.fleet
+    assert state.inventory.lagging is state.fleet
     assert state.inventory._reclaimable is state.reclaimable
 
 
@@ -83,4 +83,4 @@ def test_equal_jobs_are_written_once_and_what_follows_is_still_itself() -> None:
         state.apply(state.seq + 1, 0, event)
     again = state_from(state_bytes(state))
     assert again.digest() == state.digest()
-    assert again.inventory._fleet is again.fleet
+    assert again.inventory.lagging is again.fleet

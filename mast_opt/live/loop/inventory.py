@@ -21,7 +21,10 @@ class Inventory:
     """
 
     def __init__(self, fleet: Fleet, reclaimable: Reclaimable, servers: Iterable[Server]) -> None:
-        self._fleet, self._reclaimable = fleet, reclaimable
+        self.lagging, self._reclaimable = fleet, reclaimable
+        """The fleet, which may not know of the last moves: it is laid out again once for all moves of a turn."""
+        self._moved: dict[str, Server] = {}
+        """Servers that have moved, of which the fleet does not know yet."""
         self.server_of: dict[str, Server] = {}
         self.up: set[str] = set()
         """Servers in service."""
@@ -37,6 +40,16 @@ class Inventory:
         """Server that is to take no job → when what still runs there is asked to stop; None for never."""
         for server in servers:
             self._know(server)
+
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet, with all servers where the log says that they are."""
+        if self._moved:
+            moved, self._moved = self._moved, {}
+            self.lagging.replace_servers(moved.values())
+            for name in moved.keys() & self.closed.keys():
+                self.lagging.cordon(name)
+        return self.lagging
 
     def in_service(self) -> Iterator[Server]:
         """Servers in service, in the order in which they were first known."""
@@ -56,15 +69,15 @@ class Inventory:
         known = self.server_of.get(event.server)
         if known != server:
             if known is None:
-                self._fleet.add_servers((server,))
+                self.fleet.add_servers((server,))
             else:
-                self._fleet.replace_server(server)
+                self.fleet.replace_server(server)
             self._know(server)
         else:
-            self._fleet.uncordon(event.server)
+            self.fleet.uncordon(event.server)
         self.up.add(event.server)
         if event.server in self.closed:
-            self._fleet.cordon(event.server)
+            self.fleet.cordon(event.server)
         self.supply_mgpu[server.region] += server.gpus * WHOLE
         self._reclaimable.add(server.name, server.region, server.gpus * WHOLE)
 
@@ -75,7 +88,7 @@ class Inventory:
         if not self.resizes(event):
             return
         if self.shrinking.pop(event.server, None) is None:
-            self._fleet.cordon(event.server)
+            self.fleet.cordon(event.server)
         self.shrinking[event.server] = replace(
             self.server_of[event.server], gpus=event.gpus, cpu_mcores=event.cpu_mcores, memory_mib=event.memory_mib
         )
@@ -94,12 +107,12 @@ class Inventory:
         if new is None:
             return
         try:
-            self._fleet.set_capacity(server, gpus=new.gpus, cpu_mcores=new.cpu_mcores, memory_mib=new.memory_mib)
+            self.fleet.set_capacity(server, gpus=new.gpus, cpu_mcores=new.cpu_mcores, memory_mib=new.memory_mib)
         except UsageError:  # more is held
             return
         del self.shrinking[server]
         if server not in self.closed:
-            self._fleet.uncordon(server)
+            self.fleet.uncordon(server)
         self._know(new)
         self.supply_mgpu[new.region] += (new.gpus - old.gpus) * WHOLE
         self._reclaimable.resize(server, (new.gpus - old.gpus) * WHOLE)
@@ -113,14 +126,14 @@ class Inventory:
         self.shrinking.pop(event.server, None)
         server = self.server_of[event.server]
         self.supply_mgpu[server.region] -= server.gpus * WHOLE
-        return self._fleet.fail(event.server)
+        return self.fleet.fail(event.server)
 
     def move_asked(self, event: ev.MoveAsked) -> None:
         """Close a server to new jobs."""
         if event.server not in self.up or event.server in self.moving:
             raise ev.Unfit(f"server {event.server} cannot be moved: it moves already, or is not in service")
         self.moving[event.server] = event.cluster
-        self._fleet.cordon(event.server)
+        self.fleet.cordon(event.server)
         self._reclaimable.remove(event.server)
 
     def moved(self, event: ev.ServerMoved) -> None:
@@ -129,10 +142,10 @@ class Inventory:
         if self.moving.pop(event.server, None) != event.cluster or server.region != event.region:
             raise ev.Unfit(f"server {event.server} was not to move to cluster {event.cluster} of {event.region}")
         moved = replace(server, cluster=event.cluster)
-        self._fleet.replace_server(moved)
+        if there := self.lagging.jobs_on(event.server):
+            raise ev.Unfit(f"server {event.server} moves, and still runs {there[0]}")
+        self._moved[event.server] = moved
         self._know(moved)
-        if event.server in self.closed:
-            self._fleet.cordon(event.server)
         self._reclaimable.add(moved.name, moved.region, moved.gpus * WHOLE)
 
     def closes(self, event: ev.ServerClosed) -> None:
@@ -140,7 +153,7 @@ class Inventory:
         if event.server not in self.server_of:
             raise ev.Unfit(f"there is no server {event.server}")
         if event.server not in self.closed and event.server in self.up:
-            self._fleet.cordon(event.server)
+            self.fleet.cordon(event.server)
             self._reclaimable.close(event.server)
         self.closed[event.server] = event.stop_ms
 
@@ -150,7 +163,7 @@ class Inventory:
             raise ev.Unfit(f"server {event.server} is not closed")
         del self.closed[event.server]
         if event.server in self.up and event.server not in self.moving and event.server not in self.shrinking:
-            self._fleet.uncordon(event.server)
+            self.fleet.uncordon(event.server)
             self._reclaimable.resize(event.server, 0)
 
     def opening(self) -> tuple[ev.ServerUp, ...]:

@@ -44,8 +44,7 @@ class State:
         placement: str = "fragmentation",
     ) -> None:
         servers, tiers = tuple(servers), tuple(tiers)
-        self.fleet = Fleet(servers, tiers=tiers, replicas=replicas, quotas=quotas, placement=placement)
-        self.work = FleetWork(self.fleet)
+        fleet = Fleet(servers, tiers=tiers, replicas=replicas, quotas=quotas, placement=placement)
         self.seq = 0
         """Number of the last event."""
         self.now_ms = 0
@@ -56,7 +55,8 @@ class State:
         self.submitted = 0
         self.tenants = Tenants()
         self.reclaimable = Reclaimable(sorted(set(tiers)))
-        self.inventory = Inventory(self.fleet, self.reclaimable, servers)
+        self.inventory = Inventory(fleet, self.reclaimable, servers)
+        self.work = FleetWork(self.inventory)
         self.datasets = Datasets(replicas or {})
         self.demand = Demand()
         self.use = ClusterUse()
@@ -93,13 +93,18 @@ class State:
             raise ev.CorruptLog(seq, str(unfit)) from None
 
     @property
+    def fleet(self) -> Fleet:
+        """The fleet, see ``Inventory.fleet``."""
+        return self.inventory.fleet
+
+    @property
     def quotas(self) -> Quotas:
         """The quotas of tenants, as the log has set them."""
         return self.fleet.quotas
 
     def follow_rights(self) -> None:
         """Take in which running jobs have come within or beyond their tenant's quotas."""
-        for name in self.fleet.take_restood():
+        for name in self.inventory.lagging.take_restood():
             record = self.jobs.get(name)
             if record is not None and record.state in (JobState.STARTING, JobState.RUNNING) and not record.is_guest:
                 self._restand(record, over=self.fleet.is_over_quota(name))

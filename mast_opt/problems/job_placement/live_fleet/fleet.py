@@ -447,7 +447,12 @@ class Fleet:
     def replace_server(self, server: Server) -> None:
         """A server is another one from now on, even the only one of the fleet. Raises UsageError, with nothing changed,
         if something still runs there, or for a cluster in two regions."""
-        self._change_servers(objects_in("servers", (server,), Server), (server.name,))
+        self.replace_servers((server,))
+
+    def replace_servers(self, servers: Iterable[Server]) -> None:
+        """Servers are others from now on; it costs as much for many as for one. See ``replace_server``."""
+        found = objects_in("servers", servers, Server)
+        self._change_servers(found, [one.name for one in found])
 
     def _change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
         """Change the servers of the fleet while nothing else does. Raises UsageError where a job runs on a

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import Call
 
@@ -38,6 +41,19 @@ def test_a_value_that_the_program_states_otherwise(call: Call, tmp_path: Path) -
     ended = call("prove", INSTANCES / "resource_allocation/makespan", plan, "--out", tmp_path / "p")
     assert "no plan has a value below -0.005" in ended.out
     assert "nothing is compared" in ended.out
+
+
+@pytest.mark.parametrize("policy", ["nash", "harmonic", "finish-time-fairness"])
+def test_a_policy_that_is_no_linear_program(policy: str, call: Call, tmp_path: Path) -> None:
+    """The sum of weighted rates is proven, from which the bound follows; without a certificate there are no weights."""
+    kind, plan = INSTANCES / "resource_allocation", tmp_path / "plan"
+    shutil.copytree(kind / "best_known" / policy, plan)
+    ended = call("prove", kind / policy, plan, "--out", tmp_path / "p")
+    assert "by a formula that is not linear" in ended.out
+    assert "all of the bound" in ended.out
+    assert call("prove", "--check", tmp_path / "p").code == 0
+    (plan / "certificate.npz").unlink()
+    assert "no linear program" in call("prove", kind / policy, plan, "--out", tmp_path / "q").err
 
 
 def test_calls_that_make_no_sense(call: Call, tmp_path: Path) -> None:

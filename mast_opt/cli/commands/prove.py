@@ -14,11 +14,11 @@ from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.wording import counted
 from mast_opt.planner.io import read, read_certificate, read_plan_of
-from mast_opt.planner.proof.certificate_prices import certificate_limits, certificate_prices
+from mast_opt.planner.proof.certificate_prices import certificate_limits, certificate_prices, is_implied, program_of
 from mast_opt.planner.proof.checker import Refused, check_folder
 from mast_opt.planner.proof.write_proof import PROGRAM, PROOF, Proven, check_new, write_proof
 from mast_opt.planner.solving import verify
-from mast_opt.planner.solving.export_files import formulated
+from mast_opt.problems.resource_allocation.verification.price_bound import policy_bound
 
 MOST_LEAVES = 20_000
 """Linear programs that one proof combines at most."""
@@ -70,29 +70,33 @@ def command(
     if not verdict.ok:
         raise InputError(f"{plan} breaks limits; 'mast-opt verify' lists them")
     with run.phase("formulate", "formulating"):
-        formulation = formulated(problem)
-        x = formulation.encode(reading.plan)
+        arrays = read_certificate(plan) if plan.is_dir() else None
+        mip, x = program_of(problem, reading.plan, arrays)
     stated, objective = first_bound(reading.fields, problem.objective.order), None
-    if close(formulation.mip.objective(x), problem.sense.minimised(objective_meant(problem, verdict, reading.fields))):
+    if close(mip.objective(x), problem.sense.minimised(objective_meant(problem, verdict, reading.fields))):
         objective = objective_meant(problem, verdict, reading.fields)
-    else:
+    elif not is_implied(problem):
         stated = None
-    target = None if stated is None else problem.sense.minimised(stated)
-    arrays = read_certificate(plan) if plan.is_dir() else None
+    target = None if stated is None or objective is None else problem.sense.minimised(stated)
     with run.phase("solve", "proving"):
         found = write_proof(
-            formulation.mip,
+            mip,
             x,
             target,
             out,
             time_limit_s=time_limit,
             most_leaves=MOST_LEAVES,
             rows_of=certificate_limits(problem, arrays),
-            prices=certificate_prices(problem, arrays, formulation.mip),
+            prices=certificate_prices(problem, arrays, mip),
         )
     bound = None if found.bound is None else float(found.bound)
     proven = None if bound is None or objective is None else problem.sense.minimised(bound)
-    missing = None if target is None or bound is None else max(0.0, (target - bound) / max(abs(target), 1e-9))
+    if is_implied(problem) and arrays is not None and bound is not None:
+        proven = policy_bound(problem, arrays["rate_weight"], -bound)
+        objective = objective_meant(problem, verdict, reading.fields)
+    missing = None
+    if stated is not None and proven is not None:
+        missing = max(0.0, problem.sense.minimised(stated - proven) / max(abs(stated), 1e-9))
     run.record.update(
         objective=objective,
         bound=proven,
@@ -107,7 +111,7 @@ def command(
     )
 
     def show(console: Console) -> None:
-        console.print("\n".join(_words(found, out, stated, missing)), soft_wrap=True)
+        console.print("\n".join(_words(found, out, stated, missing, implied=is_implied(problem))), soft_wrap=True)
 
     return Answer(Exit.OK, show)
 
@@ -117,18 +121,23 @@ def _text(value: Fraction | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _words(found: Proven, out: Path, stated: float | None, missing: float | None) -> list[str]:
+def _words(found: Proven, out: Path, stated: float | None, missing: float | None, *, implied: bool) -> list[str]:
     """The lines that say how much was proven."""
+    rates = "" if not implied else " of −Σ weight · rate"
     lines = [f"{out} holds {PROGRAM} and {PROOF}, a proof made of {counted(found.leaves, 'linear program')}."]
     if found.bound is None:
         lines.append("It proves no bound: a column without a limit stands in the way.")
     else:
-        lines.append(f"It proves that no plan has a value below {float(found.bound):.9g} in the program.")
+        lines.append(f"It proves that no plan has a value below {float(found.bound):.9g}{rates} in the program.")
     if found.objective is None:
         lines.append("It states no plan: no solution that keeps every limit exactly was found near it.")
     else:
         lines.append(f"The plan in it has the value {float(found.objective):.9g}.")
     if missing is not None:
+        if implied:
+            lines.append(
+                "The policy's bound follows by a formula that is not linear, so no step states it; verify computes it."
+            )
         rest = "all" if missing <= WHOLE else f"all but {missing:.3%}"
         lines.append(f"That is {rest} of the bound {stated:g} that plan.toml states.")
     elif found.bound is not None:

@@ -4,22 +4,25 @@ from which ``priced_blocks`` proves its bound.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.arrays import exact_column_sums
+from mast_opt.core.arrays import FloatArray, exact_column_sums
 from mast_opt.planner.proof.exact_program import ExactProgram
 from mast_opt.planner.proof.job_limits import job_limits
 from mast_opt.planner.proof.placement_rows import placement_rows, positions
 from mast_opt.planner.proof.priced_blocks import Prices
 from mast_opt.planner.proof.steps import Step
+from mast_opt.planner.solving.export_files import formulated
 from mast_opt.problems.data_placement.problem import DataPlacement
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.verification import certificate as capacity_bound
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.mip import Mip
+from mast_opt.problems.resource_allocation.formulation.formulation import LEVELS, LINEAR
+from mast_opt.problems.resource_allocation.formulation.program import AllocationProgram
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 from mast_opt.problems.resource_allocation.verification import price_bound
 from mast_opt.problems.server_assignment.problem import ServerAssignment
@@ -60,6 +63,25 @@ def certificate_prices(problem: Problem[Any], arrays: Arrays | None, mip: Mip) -
     if isinstance(problem, JobPlacement):
         return _of_jobs(problem, arrays, mip)
     return _of_shares(problem, arrays, mip) if isinstance(problem, ResourceAllocation) else None
+
+
+def program_of(problem: Problem[Any], plan: Any, arrays: Arrays | None) -> tuple[Mip, FloatArray]:  # noqa: ANN401 - of any kind
+    """The program whose bound is proven, and the plan in its columns. For a policy that is no linear program it is that
+    of Σ weight · rate, with the weights of the certificate. Raises UsageError for such a policy without a certificate.
+    """
+    if arrays is not None and is_implied(problem):
+        program, members = AllocationProgram(problem), problem.members
+        gain = np.zeros(len(problem.configurations))
+        np.add.at(gain, members.configuration, arrays["rate_weight"][members.job] * members.rate)
+        program.linear(gain)
+        return program.build(maximise=True), plan.share.astype(np.float64)
+    formulation = formulated(problem)
+    return formulation.mip, formulation.encode(plan)
+
+
+def is_implied(problem: Problem[Any]) -> TypeGuard[ResourceAllocation]:
+    """Whether the bound of a policy follows from one on Σ weight · rate by a formula that is not linear."""
+    return isinstance(problem, ResourceAllocation) and problem.objective.policy not in (*LINEAR, *LEVELS)
 
 
 class _Rows:

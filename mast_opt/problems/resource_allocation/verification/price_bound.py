@@ -67,7 +67,7 @@ def certified_bound(problem: ResourceAllocation, arrays: Mapping[str, NDArray[An
     elif policy not in (MAX_MIN, HIERARCHICAL, MAKESPAN, FINISH_TIME, NASH, HARMONIC):
         p = problem.jobs.weight
     best = _best(problem, p, gain, (u, z, y, v))
-    return _of_policy(problem, p, best)
+    return policy_bound(problem, p, best)
 
 
 def _best(problem: ResourceAllocation, p: Floats, gain: Floats, prices: tuple[Floats, ...]) -> float:
@@ -82,7 +82,7 @@ def _best(problem: ResourceAllocation, p: Floats, gain: Floats, prices: tuple[Fl
     return math.fsum(np.concatenate(parts).tolist())
 
 
-def _of_policy(problem: ResourceAllocation, p: Floats, best: float) -> float:
+def policy_bound(problem: ResourceAllocation, p: Floats, best: float) -> float:
     """The bound on the policy's value that Σ p·rate ≤ best implies."""
     jobs, policy = problem.jobs, problem.objective.policy
     if policy == COST:

@@ -98,9 +98,12 @@ def _ranked(
     """The option with its rank: how much worse it is, in the objective or in each of its terms in order."""
     if alternative.plan is None:
         return (math.inf,), Option(alternative.words, alternative.place, None, {}, (alternative.why_not,))
-    after = kind.verification.verify(problem, alternative.plan)
+    after = ruled = kind.verification.verify(problem, alternative.plan)
+    if alternative.freed is not None:
+        after = kind.verification.verify(alternative.freed, alternative.plan)
     known = {_key(violation): violation.amount for violation in before.violations}
-    broken = [violation for violation in after.violations if violation.amount > known.get(_key(violation), 0.0)]
+    everything = (*(one for one in ruled.violations if choices.lasting(one)), *after.violations)
+    broken = [violation for violation in everything if violation.amount > known.get(_key(violation), 0.0)]
     terms = {
         name: after.terms[name] - value
         for name, value in before.terms.items()

@@ -193,6 +193,9 @@ class Alternative:
     """The plan with that change made; it may break limits. None where no such plan can be stated."""
     why_not: str = ""
     """Reason why it cannot be stated."""
+    freed: Any | None = None
+    """The instance without pins and bans of what is questioned, in which the change of terms is measured; None where it
+    has none."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ def alternatives(problem: DataPlacement, plan: Plan, w: int) -> tuple[Alternativ
     rows = np.flatnonzero(plan.run_workload == w)
     whole_in = (int(plan.run_region[rows[0]]), int(plan.run_type[rows[0]])) if _is_whole(plan, rows) else None
     data = p.reads.dataset[p.reads.workload == w]
+    freed = _freed(p, w)
     found = []
     for kind in p.options.gpu_type[p.options.workload == w].tolist():
         for r, region in enumerate(p.regions.labels):
@@ -47,15 +48,26 @@ def alternatives(problem: DataPlacement, plan: Plan, w: int) -> tuple[Alternativ
             cell = _cell(p, r, kind)
             if (r, kind) != whole_in:
                 words = f"{cell}, reading {_data(p, lacks)} remotely" if len(lacks) else cell
-                found.append(Alternative(words, region, far))
+                found.append(Alternative(words, region, far, freed=freed))
             if len(lacks):
                 place = plan.place.copy()
                 place[lacks, r] = True
                 near = _moved(p, plan, w, r, kind, place)
-                found.append(Alternative(f"{cell}, with new copies of {_data(p, lacks)}", region, near))
+                words = f"{cell}, with new copies of {_data(p, lacks)}"
+                found.append(Alternative(words, region, near, freed=freed))
     if p.may_refuse and len(rows):
         found.append(Alternative("left out", "", _moved(p, plan, w, None, 0, plan.place)))
     return tuple(found)
+
+
+def _freed(problem: DataPlacement, w: int) -> DataPlacement | None:
+    """The instance without the workload's pins and bans; None where it has none. With them, its remote reads elsewhere
+    are no reads, so they cost nothing and bring nothing."""
+    rules = {name: getattr(problem.workloads, name) for name in ("pinned", "forbidden")}
+    if not any(rule[w].any() for rule in rules.values()):
+        return None
+    other = np.arange(len(problem.workloads))[:, None] != w
+    return problem.with_columns({f"workloads.{name}": rule & other for name, rule in rules.items()})
 
 
 def phrase(problem: DataPlacement, violation: Violation) -> str:  # noqa: C901 - one branch for each limit

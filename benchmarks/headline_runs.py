@@ -85,9 +85,6 @@ def urgent_waits(log: Iterable[ev.Stored], server_gpus: int, since_ms: int, unti
 def least_ratio(trace: JobTrace, since_ms: int, until_ms: int, *, step_ms: int = HOUR_MS) -> float | None:
     """Mean ratio of tier 0 if no job of it ever waited and all data were everywhere: work that waits only adds to it,
     so no policy has less. Looked at as often as ``PlaceMetrics.worst_ratio``; None if the window has no look.
-
-    Raises:
-        NoAnswer: see ``worst_ratio``.
     """
     jobs = trace.submissions
     supply: Counter[str] = Counter()

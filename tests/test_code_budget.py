@@ -19,7 +19,7 @@ BUDGET = {
     "core": 2198,
     "live/hosts": 3824,
     "live/importers": 500,
-    "live/loop": 4120,
+    "live/loop": 4170,
     "live/policies": 4277,
     "live/reports": 561,
     "live/service": 3581,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable
 from itertools import chain, combinations
 
 import numpy as np
@@ -11,11 +13,32 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.fragmentation import TaskShape, fragmented_mgpu
 from mast_opt.live.loop.log_fold import PastServer
 from mast_opt.live.loop.past_state import PastState
-from mast_opt.live.loop.place_metrics import PlaceMetrics, place_metrics
+from mast_opt.live.loop.place_metrics import PlaceMetrics, _Sweep, place_metrics
 from mast_opt.live.loop.worst_ratio import worst_ratio
+from mast_opt.live.simulation.run import run_trace
 from mast_opt.problems.job_placement.live_fleet.types import Share
+from tests.store.logs import log, trace
 
 HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize("events", [log, lambda: run_trace(trace(), "mast", {"bind": "share"}).events()])
+def test_what_is_asked_for_follows_the_log(events: Callable[[], Iterable[ev.Stored]]) -> None:
+    """What is kept by changes is what all jobs of the moment say."""
+    sweep = _Sweep(0, HOUR_MS)
+    for at, stored in enumerate(events()):
+        sweep.take(stored)
+        if at % 20:
+            continue
+        jobs = sweep.past.jobs.values()
+        asked = Counter[tuple[object, ...]]()
+        for one in jobs:
+            kinds = None if one.spec.gpu_types is None else frozenset(one.spec.gpu_types)
+            asked[one.spec.tier, one.spec.datasets, one.bound, kinds] += one.spec.asked_mgpu
+        assert {key: mgpu for key, (_, mgpu) in sweep.asked.items()} == asked
+        assert sum(count for count, _ in sweep.asked.values()) == len(jobs)
+        waiting = {one.name for one in jobs if one.placed is None and one.spec.datasets}
+        assert sweep.may_wait.keys() == waiting - sweep.for_data
 
 
 class TestWorstRatio:
@@ -40,6 +63,8 @@ class TestWorstRatio:
             default=0.0,
         )
         assert found.ratio == pytest.approx(expected, abs=1e-9)
+        for guess in (frozenset({0}), frozenset(range(places + 3)), frozenset({99})):
+            assert worst_ratio(demand, supply, guess).ratio == found.ratio
         assert found.stranded == sum(demand.values()) - sum(served.values())
         if found.ratio:
             assert sum(price * amount for price, amount in zip(found.prices, supply)) == pytest.approx(1)
@@ -47,6 +72,11 @@ class TestWorstRatio:
                 amount * min(found.prices[c] for c in mask & set(usable)) for mask, amount in served.items() if amount
             )
             assert value == pytest.approx(found.ratio)  # weak duality holds with equality
+
+    def test_more_demand_than_a_flow_has_units(self) -> None:
+        demand = {frozenset({0}): 3 * 2**40, frozenset({0, 1}): 2**40, frozenset({1}): 2**40}
+        found = worst_ratio(demand, [2**40, 2**40])
+        assert (found.ratio, found.prices) == (3, (2**-40, 0))
 
     def test_nothing_asked_for(self) -> None:
         assert worst_ratio({}, [1, 2]).ratio == 0

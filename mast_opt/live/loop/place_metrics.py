@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,9 +81,6 @@ def place_metrics(
         since_ms: the window's begin; jobs submitted earlier do not count.
         until_ms: its end; that of the log unless given.
         step_ms: how often what changes all the time is looked at.
-
-    Raises:
-        NoAnswer: see ``worst_ratio``.
     """
     sweep = _Sweep(since_ms, step_ms)
     for stored in log:
@@ -92,6 +89,15 @@ def place_metrics(
         sweep.take(stored)
     sweep.finish(until_ms)
     return sweep.metrics()
+
+
+class _Asked(NamedTuple):
+    """Facts that say where a job may run, and for which ratios it counts."""
+
+    tier: int
+    datasets: tuple[str, ...]
+    bound: str
+    gpu_types: frozenset[str] | None
 
 
 class _Sweep:
@@ -107,7 +113,13 @@ class _Sweep:
         self.numbered = True
         """Whether all placements so far say which GPUs are taken."""
         self.solved: dict[tuple[object, ...], tuple[float, int]] = {}
+        self.worst: dict[int, Mask] = {}
+        """Tier → the set of places that was the worst one when it was last looked at."""
         self.plans: list[ev.PlanAdopted] = []
+        self.asked: dict[_Asked, list[int]] = {}
+        """Jobs that wait or run with this demand, and their milli-GPUs."""
+        self.may_wait: dict[str, PastJob] = {}
+        """Jobs that wait, read data, and have not been found to wait for data alone."""
         self.counted: set[str] = set()
         self.known: set[tuple[object, ...]] = set()
         self.first_time = 0
@@ -143,8 +155,39 @@ class _Sweep:
             self.begun.append(event.job)
         elif isinstance(event, ev.Finished):
             self._finished(event)
-        self.past.take(stored.at_ms, event)
+        self._take_in(stored)
         self.active = len(self.past.jobs)
+
+    def _take_in(self, stored: ev.Stored) -> None:
+        """Take in how an event changes what jobs ask for, and whether they wait."""
+        event = stored.event
+        if isinstance(event, ev.Bound) and event.job in self.past.jobs:
+            self._count(self.past.jobs[event.job], -1)
+        for job in self.past.take(stored.at_ms, event):
+            self._sort_in(job)
+        if isinstance(event, (ev.Submitted, ev.Bound)) and event.job in self.past.jobs:
+            self._count(self.past.jobs[event.job], 1)
+
+    def _sort_in(self, job: PastJob) -> None:
+        """Take in that a job waits, runs or has ended now."""
+        if job.ended:
+            self._count(job, -1)
+        if job.ended or job.placed is not None or job.name in self.for_data:
+            self.may_wait.pop(job.name, None)
+        elif job.spec.datasets and job.name in self.counted:
+            self.may_wait[job.name] = job
+
+    def _count(self, job: PastJob, sign: int) -> None:
+        """Count the demand of a job (sign 1), or no more (−1)."""
+        spec = job.spec
+        asked = _Asked(
+            spec.tier, spec.datasets, job.bound, None if spec.gpu_types is None else frozenset(spec.gpu_types)
+        )
+        known = self.asked.setdefault(asked, [0, 0])
+        known[0] += sign
+        known[1] += sign * spec.asked_mgpu
+        if not known[0]:
+            del self.asked[asked]
 
     def finish(self, until_ms: int | None) -> None:
         """End the window of a log's metrics."""
@@ -172,7 +215,7 @@ class _Sweep:
 
     def _look(self) -> None:
         """Measure places at one moment: ratios, stranded jobs, fragmentation."""
-        for job in self.past.jobs.values():
+        for job in list(self.may_wait.values()):
             self._check_data(job)
         supply = self.past.supply_by_cell()
         if not supply:
@@ -182,36 +225,35 @@ class _Sweep:
         cells = list(supply)
         amounts = [supply[cell] for cell in cells]
         by_tier: dict[int, Counter[Mask]] = {}
-        masks: dict[tuple[object, ...], Mask] = {}
-        for job in self.past.jobs.values():
-            kinds = None if job.spec.gpu_types is None else frozenset(job.spec.gpu_types)
-            key = job.spec.datasets, job.bound, kinds
-            if key not in masks:
-                holders = self.past.holders(job.spec.datasets)
-                masks[key] = frozenset(
-                    c
-                    for c, (region, kind) in enumerate(cells)
-                    if (holders is None or region in holders) and job.bound in ("", region) and job.takes(kind)
-                )
-            by_tier.setdefault(job.spec.tier, Counter())[masks[key]] += job.spec.asked_mgpu
+        for asked, (_, mgpu) in self.asked.items():
+            holders = self.past.holders(asked.datasets)
+            mask = frozenset(
+                c
+                for c, (region, kind) in enumerate(cells)
+                if (holders is None or region in holders)
+                and asked.bound in ("", region)
+                and (asked.gpu_types is None or kind in asked.gpu_types)
+            )
+            by_tier.setdefault(asked.tier, Counter())[mask] += mgpu
         demand: Counter[Mask] = Counter()
         stranded, before = 0, [0.0] * len(self.stranded)
         for tier in sorted(set(by_tier) | set(self.ratios)):
             demand.update(by_tier.get(tier, Counter()))
-            ratio, stranded = self._ratio(demand, amounts)
+            ratio, stranded = self._ratio(tier, demand, amounts)
             known = self.ratios.setdefault(tier, list(before))  # until it first comes, it adds nothing
             before = list(known)
             known.append(ratio)
         self.stranded.append(stranded)
 
-    def _ratio(self, demand: Counter[Mask], supply: list[int]) -> tuple[float, int]:
+    def _ratio(self, tier: int, demand: Counter[Mask], supply: list[int]) -> tuple[float, int]:
         """Worst ratio at a time of the log of demand to supply, and its stranded demand; remembered for equal
         arguments.
         """
         key = tuple(sorted((tuple(sorted(mask)), amount) for mask, amount in demand.items())), tuple(supply)
         if key not in self.solved:
-            found = worst_ratio(demand, supply)
+            found = worst_ratio(demand, supply, self.worst.get(tier))
             self.solved[key] = found.ratio, found.stranded
+            self.worst[tier] = frozenset(c for c, price in enumerate(found.prices) if price)
         return self.solved[key]
 
     def _check_data(self, job: PastJob) -> None:
@@ -226,6 +268,7 @@ class _Sweep:
             for region in self.past.regions_with_room(job)
         ):
             self.for_data.add(job.name)
+            self.may_wait.pop(job.name, None)
 
     # --- what is looked at when it happens ---
 

@@ -11,14 +11,13 @@ import pytest
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
-from mast_opt.live.loop.reclaimable import Reclaimable
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, WholeServers
 from mast_opt.problems.job_placement.live_fleet.types import Server
-from tests.loop.test_reclaimable import holder
+from tests.loop.test_reclaimable import TIERS, Holders
 
 SERVERS = tuple(Server(name, "east", "east-1", "rack", "H100", 8, 0, 0) for name in ("s1", "s2"))
 OLD = {"firm": (0, 4), "dear": (1, 4), "cheap": (2, 8)}
@@ -74,31 +73,28 @@ def test_wrong_packing_is_named() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_whole_servers_against_a_look_at_every_server(seed: int) -> None:
-    rng, tiers = np.random.default_rng(seed), (0, 2, 5)
+    rng = np.random.default_rng(seed)
     places = [(region, kind, gpus) for region in ("east", "west") for kind, gpus in (("H100", 8), ("A100", 4))]
     servers = {
         f"s{n}": Server(f"s{n}", region, f"{region}-1", "rack", kind, gpus, 0, 0)
         for n, (region, kind, gpus) in enumerate([*places, *places, ("east", "CPU", 0)])
     }
-    kept, whole = Reclaimable(tiers), WholeServers()
+    jobs, whole = Holders(servers.values()), WholeServers()
+    kept = jobs.kept
     snapshot = cast(Snapshot, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of=servers)))
-    for one in servers.values():
-        kept.add(one.name, one.region, one.gpus * 1000)
-    held: list[tuple[str, int, int | None]] = []
     for step in range(300):
-        if held and rng.random() < 0.55:
-            kept.holds(holder(*held.pop(int(rng.integers(len(held))))), -1)
+        name = f"s{rng.integers(8)}"
+        if jobs.held and (rng.random() < 0.55 or jobs.room(name) + servers[name].gpus < 10):
+            jobs.end(int(rng.integers(len(jobs.held))))
         else:
-            held.append((f"s{rng.integers(8)}", int(rng.integers(1, 3)) * 1000, [None, *tiers][int(rng.integers(4))]))
-            kept.holds(holder(*held[-1]), 1)
+            jobs.start(name, int(rng.integers(1, 3)), [None, *TIERS][int(rng.integers(4))])
         if step == 150:  # a server that nobody uses comes back in another region, with another size
-            for gone in [each for each in held if each[0] == "s7"]:
-                held.remove(gone)
-                kept.holds(holder(*gone), -1)
+            for number in reversed([n for n, (_, at, *_) in enumerate(jobs.held) if at == "s7"]):
+                jobs.end(number)
             servers["s7"] = Server("s7", "east", "east-1", "rack", "A100", 8, 0, 0)
-            kept.remove("s7")
-            kept.add("s7", "east", 8000)
-        tier, task_mgpu = tiers[int(rng.integers(3))], int(rng.integers(1, 9)) * 1000
+            jobs.fleet.replace_server(servers["s7"])
+            kept.grow("s7")
+        tier, task_mgpu = TIERS[int(rng.integers(3))], int(rng.integers(1, 9)) * 1000
         region, kinds = str(rng.choice(["east", "west"])), (None, ("H100",))[int(rng.integers(2))]
         expected = {
             one.name

@@ -15,6 +15,7 @@ class _Use:
     interval: int
     """Interval in which something changed last."""
     mgpu: int = 0
+    """Use now, which the ledger has by tenant and the fleet by region."""
     peak_mgpu: int = 0
     """Largest use in that interval."""
     peaks: deque[tuple[int, int, int]] = field(default_factory=deque)

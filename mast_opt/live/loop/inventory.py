@@ -16,12 +16,12 @@ class Inventory:
 
     Args:
         fleet: that these servers make up.
-        reclaimable: what is kept of each server in service.
+        tiers: all tiers of its jobs, ascending.
         servers: those the fleet begins with.
     """
 
-    def __init__(self, fleet: Fleet, reclaimable: Reclaimable, servers: Iterable[Server]) -> None:
-        self.lagging, self._reclaimable = fleet, reclaimable
+    def __init__(self, fleet: Fleet, tiers: Iterable[int], servers: Iterable[Server]) -> None:
+        self.lagging, self.reclaimable = fleet, Reclaimable(self, tiers)
         """The fleet, which may not know of the last moves: it is laid out again once for all moves of a turn."""
         self._moved: dict[str, Server] = {}
         """Servers that have moved, of which the fleet does not know yet."""
@@ -31,9 +31,8 @@ class Inventory:
         self.moving: dict[str, str] = {}
         """Server that is to move → the cluster that it becomes part of. It takes no job until then."""
         self.supply_mgpu: dict[str, int] = {}
-        """Region → what its servers have that are not out of service."""
-        self.used_mgpu: dict[str, int] = {}
-        """Region → what starts and runs there."""
+        """Region → what its servers have that are not out of service, which the fleet does not tell from others that
+        take no work."""
         self.shrinking: dict[str, Server] = {}
         """Server that holds more than it is to have → what it is to be. It takes no job until then."""
         self.closed: dict[str, int | None] = {}
@@ -51,6 +50,12 @@ class Inventory:
                 self.lagging.cordon(name)
         return self.lagging
 
+    @property
+    def used_mgpu(self) -> dict[str, int]:
+        """Region → what starts and runs there."""
+        used = self.fleet.used_mgpu()
+        return {region: used.get(region, 0) for region in self.supply_mgpu}
+
     def in_service(self) -> Iterator[Server]:
         """Servers in service, in the order in which they were first known."""
         return (server for name, server in self.server_of.items() if name in self.up)
@@ -58,8 +63,7 @@ class Inventory:
     def _know(self, server: Server) -> None:
         """Register a server and its region."""
         self.server_of[server.name] = server
-        for counter in (self.supply_mgpu, self.used_mgpu):
-            counter.setdefault(server.region, 0)
+        self.supply_mgpu.setdefault(server.region, 0)
 
     def arrives(self, event: ev.ServerUp) -> None:
         """Put a server into service."""
@@ -79,7 +83,7 @@ class Inventory:
         if event.server in self.closed:
             self.fleet.cordon(event.server)
         self.supply_mgpu[server.region] += server.gpus * WHOLE
-        self._reclaimable.add(server.name, server.region, server.gpus * WHOLE)
+        self.reclaimable.grow(server.name)
 
     def resized(self, event: ev.CapacitySet) -> None:
         """Let a server have other amounts; where more is held there, as soon as that has ended."""
@@ -115,7 +119,7 @@ class Inventory:
             self.fleet.uncordon(server)
         self._know(new)
         self.supply_mgpu[new.region] += (new.gpus - old.gpus) * WHOLE
-        self._reclaimable.resize(server, (new.gpus - old.gpus) * WHOLE)
+        self.reclaimable.grow(server)
 
     def breaks(self, event: ev.ServerDown) -> tuple[str, ...]:
         """Take a server out of service; returns the jobs that it takes along."""
@@ -134,7 +138,7 @@ class Inventory:
             raise ev.Unfit(f"server {event.server} cannot be moved: it moves already, or is not in service")
         self.moving[event.server] = event.cluster
         self.fleet.cordon(event.server)
-        self._reclaimable.remove(event.server)
+        self.reclaimable.shrink(event.server)
 
     def moved(self, event: ev.ServerMoved) -> None:
         """Make a server part of another cluster, where it takes jobs."""
@@ -146,7 +150,7 @@ class Inventory:
             raise ev.Unfit(f"server {event.server} moves, and still runs {there[0]}")
         self._moved[event.server] = moved
         self._know(moved)
-        self._reclaimable.add(moved.name, moved.region, moved.gpus * WHOLE)
+        self.reclaimable.grow(moved.name)
 
     def closes(self, event: ev.ServerClosed) -> None:
         """Close a server to new jobs, or set another time for what runs there."""
@@ -154,7 +158,7 @@ class Inventory:
             raise ev.Unfit(f"there is no server {event.server}")
         if event.server not in self.closed and event.server in self.up:
             self.fleet.cordon(event.server)
-            self._reclaimable.close(event.server)
+            self.reclaimable.shrink(event.server)
         self.closed[event.server] = event.stop_ms
 
     def opens(self, event: ev.ServerOpened) -> None:
@@ -164,7 +168,7 @@ class Inventory:
         del self.closed[event.server]
         if event.server in self.up and event.server not in self.moving and event.server not in self.shrinking:
             self.fleet.uncordon(event.server)
-            self._reclaimable.resize(event.server, 0)
+            self.reclaimable.grow(event.server)
 
     def opening(self) -> tuple[ev.ServerUp, ...]:
         """The events that put the servers of the beginning in service."""

@@ -20,8 +20,6 @@ class Snapshot:
         """Every job whose end is not known, by the order of submission."""
         self.supply_mgpu: Mapping[str, int] = state.inventory.supply_mgpu
         """Region → milli-GPUs of its servers in service."""
-        self.used_mgpu: Mapping[str, int] = state.inventory.used_mgpu
-        """Region → milli-GPUs that jobs hold there."""
         self.replicas: Mapping[str, frozenset[str]] = state.datasets.replicas
         """Dataset → regions that hold it whole."""
         self.datasets = state.datasets

@@ -15,7 +15,6 @@ from mast_opt.live.loop.inventory import Inventory
 from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.live.loop.jobs import JobClasses, JobRecord
 from mast_opt.live.loop.plans import Plans
-from mast_opt.live.loop.reclaimable import Reclaimable
 from mast_opt.live.loop.state_digest import digest_of
 from mast_opt.live.loop.tenants import Tenants
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
@@ -54,8 +53,8 @@ class State:
         """Tenant → how many of these it has."""
         self.submitted = 0
         self.tenants = Tenants()
-        self.reclaimable = Reclaimable(sorted(set(tiers)))
-        self.inventory = Inventory(fleet, self.reclaimable, servers)
+        self.inventory = Inventory(fleet, sorted(set(tiers)), servers)
+        self.reclaimable = self.inventory.reclaimable
         self.work = FleetWork(self.inventory)
         self.datasets = Datasets(replicas or {})
         self.demand = Demand()
@@ -321,22 +320,21 @@ class State:
         self._count(record, 1)
 
     def _count(self, record: JobRecord, sign: int) -> None:
-        """Count what a job holds (sign 1), or no more (−1), by region, tenant, cluster and server."""
-        self.inventory.used_mgpu[record.region] += sign * record.mgpu
+        """Count what a job holds (sign 1), or no more (−1), by tenant and cluster."""
         self.tenants.change(record.spec.tenant, sign * record.mgpu, self.now_ms)
         for share in record.shares:
             server = self.inventory.server_of[share.server]
             self.use.change(server.cluster, server.gpu_type, sign * sum(share.gpus.values()), self.now_ms)
-        self.reclaimable.holds(record, sign)
+            (self.reclaimable.shrink if sign > 0 else self.reclaimable.grow)(share.server)
 
     def _restand(self, record: JobRecord, *, over: bool) -> None:
         """Let a job that holds its shares be within or beyond the quotas of its tenant from now on."""
         if over == record.over_quota:
             return
-        self.reclaimable.holds(record, -1)
         record.over_quota = over
         record.stoppable_tier = self._stoppable_tier(record)
-        self.reclaimable.holds(record, 1)
+        for share in record.shares:
+            self.reclaimable.grow(share.server)
         self.tell_work(record)
 
     def _stoppable_tier(self, record: JobRecord) -> int | None:
@@ -377,7 +375,7 @@ class State:
             if record.partner:  # the fleet does not know of it
                 self._stop(self.jobs[record.partner])
             self._stop(record)
-        self.reclaimable.remove(event.server)
+        self.reclaimable.shrink(event.server)
         self.plans.server_down(event.server)
 
     def _move_asked(self, event: ev.MoveAsked) -> None:

@@ -13,6 +13,7 @@ DAYS = 7
 @dataclass(slots=True)
 class _Use:
     mgpu: int = 0
+    """Use since ``at_ms``: the ledger no longer has it when it changes, and the integral needs it then."""
     mgpu_ms: int = 0
     """Integral of ``mgpu`` up to ``at_ms``."""
     at_ms: int = 0

@@ -97,9 +97,9 @@ class EarlyBinding:
                     self._arrived(name, snapshot, actions)
             elif isinstance(event, ev.QuotaSet):
                 self._due.update(self._queues)
-        grown = snapshot.reclaimable.grown(self._seen_growth)
+        grown, inventory = snapshot.reclaimable.grown(self._seen_growth), snapshot.inventory
         self._seen_growth = snapshot.reclaimable.count
-        self._due.update(self._queues if grown is None else (region for region, _ in grown))
+        self._due.update(self._queues if grown is None else (inventory.server_of[server].region for server in grown))
         for region, queue in self._queues.items():
             if region in self._due:
                 queue.serve(snapshot, actions)
@@ -159,8 +159,9 @@ class EarlyBinding:
         """Region → free milli-GPUs less those that wait, and those that wait, as old as they may be."""
         if self._seen is not None and self.params.age_ms and snapshot.now_ms < self._seen[0] + self.params.age_ms:
             return self._seen[1:]
+        used = snapshot.inventory.used_mgpu
         free = {
-            region: supply - snapshot.used_mgpu[region] - self._waiting_mgpu[region]
+            region: supply - used[region] - self._waiting_mgpu[region]
             for region, supply in snapshot.supply_mgpu.items()
         }
         self._seen = snapshot.now_ms, free, dict(self._waiting_mgpu)

@@ -49,10 +49,8 @@ class GroupRoom:
         self.able: list[int] = []
         """Number of a size → the groups that could have room for it."""
         self._seen = snapshot.reclaimable.changes
-        for server in snapshot.inventory.server_of.values():
-            self._number(server)
-        for name in snapshot.reclaimable.servers:
-            self._of[name] = self._number(snapshot.inventory.server_of[name])
+        for name, server in snapshot.inventory.server_of.items():
+            self._of[name] = self._number(server)
 
     def follow(self, snapshot: Snapshot) -> bool:
         """Take in the servers that have changed since the last snapshot; False if there is a new group, or if that is
@@ -91,7 +89,7 @@ class GroupRoom:
             return EVERYWHERE
         most = self._most.get(size.tier)
         if most is None:
-            most = self._most[size.tier] = {name: _most(name, size.tier, snapshot) for name in self._of}
+            most = self._most[size.tier] = {name: snapshot.reclaimable.most(name, size.tier) for name in self._of}
         fit = self._fit.setdefault(size.tier, {}).setdefault(mgpu, [])
         if not fit:
             fit += [0] * len(self._group)
@@ -109,7 +107,7 @@ class GroupRoom:
         before = self._of.get(name, number)
         self._of[name] = number
         for tier, most in self._most.items():
-            now, then = _most(name, tier, snapshot), most.get(name, 0)
+            now, then = snapshot.reclaimable.most(name, tier), most.get(name, 0)
             most[name] = now
             if before != number:
                 self._change(tier, before, then, 0)
@@ -134,8 +132,3 @@ class GroupRoom:
     def _number(self, server: Server) -> int:
         """Number of a server's group; a group that is not known yet gets the next one."""
         return self._group.setdefault((server.region, server.cluster, server.gpu_type), len(self._group))
-
-
-def _most(server: str, tier: int, snapshot: Snapshot) -> int:
-    """Milli-GPUs that a server could give to work of a tier; 0 where more is held than there is."""
-    return max(0, snapshot.reclaimable.most(server, tier))

@@ -341,10 +341,10 @@ class WaitingClasses:
             known = self._region_groups[region] = self._room.groups((region,), None)
         return known
 
-    def grow(self, grown: Iterable[tuple[str, str]] | None) -> None:
-        """The groups of these (region, server), or (None) all, may hold what they were refused for."""
+    def grow(self, grown: Iterable[str] | None) -> None:
+        """The groups of these servers, or (None) all, may hold what they were refused for."""
         there = 0
-        for _, server in grown or ():
+        for server in grown or ():
             there |= self._room.group_of(server)
         for order in self._orders:
             order.grow(EVERYWHERE if grown is None else there)

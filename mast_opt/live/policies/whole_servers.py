@@ -58,7 +58,7 @@ class WholeServers:
         reclaimable = snapshot.reclaimable
         changed = None if self._seen is None else reclaimable.changed(self._seen)
         self._seen = reclaimable.changes
-        for name in reclaimable.servers if changed is None else changed:
+        for name in snapshot.inventory.server_of if changed is None else changed:
             server = snapshot.inventory.server_of[name]
             size = server.gpus * WHOLE
             place = server.region, server.gpu_type, size

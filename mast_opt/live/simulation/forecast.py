@@ -41,7 +41,9 @@ class Predicted:
 
 
 class PastRuns:
-    """Lengths of the runs of jobs that have finished, by workload and by tenant, in shares of their limits."""
+    """Lengths of the runs of jobs that have finished, by workload and by tenant, in shares of their limits; the state
+    forgets these jobs.
+    """
 
     def __init__(self) -> None:
         self._specs: dict[str, ev.JobSpec] = {}

@@ -24,7 +24,8 @@ SUFFIX = 4
 
 @dataclass
 class JobTracker(Tracker):
-    """The jobs of a loop over Kueue, and the servers that it knows.
+    """The jobs of a loop over Kueue, and the servers that it knows: what Kueue was asked for and has said of each,
+    which the loop learns of only with the next report.
 
     Args:
         replicas: dataset → clusters that hold it.

@@ -670,6 +670,24 @@ class Fleet:
         with self._lock:
             return self._jobs_on(server)
 
+    def used_mgpu(self) -> dict[str, int]:
+        """Region of the fleet → milli-GPUs that jobs hold there."""
+        with self._lock:
+            return dict(zip(self._books.region_names, self._books.state.region[col.R_USED].tolist()))
+
+    @arg.checked(server=arg.a_text)
+    def most_mgpu(self, server: str) -> list[int]:
+        """Most milli-GPUs that a job could get on a server of the fleet if it may stop no work of the first p levels,
+        for each p: what is free, and what stoppable work behind them holds; 0 where no work is taken.
+
+        Raises:
+            UsageError: there is no such server.
+        """
+        with self._lock:
+            at, state = self._position(server), self._books.state
+            free = state.room.item(col.A_FREE, 0, at)
+            return [free + held for held in state.reclaim[col.C_MGPU, :, at].tolist()]
+
     def over_booked(self) -> tuple[str, ...]:
         """The servers on which more runs than they have (see ``Fleet.adopt``), by name. They take no work."""
         with self._lock:
@@ -695,9 +713,15 @@ class Fleet:
 
     def _jobs_on(self, server: str) -> tuple[str, ...]:
         """Jobs on a server of the fleet. Raises UsageError if there is no such server."""
-        if server not in self._books.servers:
-            raise UsageError(f"the fleet has no server called {server}")
+        self._position(server)
         return self._books.jobs_on(server)
+
+    def _position(self, server: str) -> int:
+        """Position of a server in the fleet's layout. Raises UsageError if there is no such server."""
+        at = self._books.position.get(server)
+        if at is None:
+            raise UsageError(f"the fleet has no server called {server}")
+        return at
 
     def _outside_round(self, what: str) -> None:
         """Raise UsageError for what may not be done during a round of the fleet."""

@@ -127,9 +127,9 @@ class FleetInventory:
         """Holdings of the jobs of tenants, and their rights."""
         self.ranks = Ranks(len(tiers), bool(quotas), reclaim)
         self.restood: dict[str, None] = {}
-        """Running jobs whose right has changed since somebody looked."""
+        """Running jobs whose right has changed since somebody looked; the ledger has the rights alone."""
         self._touched: list[str] = []
-        """The servers of those whose right has changed since the last operation."""
+        """The servers of those whose right has changed since the last operation, for which bids are no longer valid."""
         self._late_rights: dict[str, None] = {}
         """Jobs that began in this round, whose right has changed since."""
         self.mix = mix
@@ -138,9 +138,11 @@ class FleetInventory:
         """Limits of the search for victims."""
         self._running: dict[str, Running] = {}
         self._late_risks: dict[str, float] = {}
-        """Running job → GPU-hours at risk that the engine's state knows and ``_running`` does not yet."""
+        """Running job → GPU-hours at risk that ``_running`` does not have yet; the engine's state has their cost alone,
+        which is rounded."""
         self._looked = False
-        """Whether the engine's state knows of work since the last checkpoint that ``_running`` may not know yet."""
+        """Whether ``_running``, a cache in this, may be older than the work since the last checkpoint of the engine's
+        state."""
         self.place: dict[str, int] = {}
         """Running job → place in the state."""
         self.name: dict[int, str] = {}

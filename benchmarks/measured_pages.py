@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ablation, releases
+from benchmarks import ablation, proofs, releases
 from benchmarks.assignment_study import Study, best_published
 from benchmarks.study_pages import with_tables
 
@@ -253,6 +253,14 @@ def released() -> str:
     return lined(head, releases.lines(read("releases")))
 
 
+def proven() -> str:
+    head = (
+        "problem | instances (committed) | bound proven to 1e-9 | accepted by `--check`, `viprchk` | changed proofs "
+        "that they accept | `proof.vipr`, median; largest | bytes / certificate | time / solve"
+    )
+    return lined(head, proofs.lines(read("proofs")))
+
+
 def tables() -> dict[str, dict[str, Callable[[], str]]]:
     """Page → table → what makes it."""
     of_loop, fleet, service, parts = map(read, ("loop", "live-fleet", "service", "ablation"))
@@ -274,6 +282,7 @@ def tables() -> dict[str, dict[str, Callable[[], str]]]:
         },
         "benchmarks": {"releases": released},
         "heuristics/exhaustive-repair": {"assigned": assigned},
+        "how-to/prove": {"proofs": proven},
     }
 
 

@@ -25,7 +25,7 @@ BUDGET = {
     "live/service": 3581,
     "live/simulation": 4609,
     "live/slow_paths": 467,
-    "live/store": 1089,
+    "live/store": 1093,
     "planner/analysis": 2939,
     "planner/bench": 1902,
     "planner/builders": 477,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -19,7 +19,7 @@ from mast_opt.live.service.solves import Solves
 from mast_opt.live.store.codec import chained
 from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.records import Batch, OpenCommand, StoredPlan
-from mast_opt.live.store.sql_store import EVENT_COLUMNS
+from mast_opt.live.store.sql_store import EVENT_COLUMNS, SqlStore
 from mast_opt.live.store.sqlite import DATABASE, open_sqlite
 from mast_opt.planner.io.events import EVENTS
 from tests.platforms import needs
@@ -43,7 +43,14 @@ TABLES = ("answers", "commands", "plans", "snapshots", "lead", "base")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that a service has left: jobs, a snapshot, a solve that has ended, one whose end is not in the log."""
     folder = tmp_path_factory.mktemp("kept") / "state"
-    with running(folder) as (live, store):
+    leave(folder, lambda: open_sqlite(folder))
+    return folder
+
+
+def leave(folder: Path, opened: Callable[[], SqlStore]) -> None:
+    """Be such a service, with this store."""
+    folder.mkdir(exist_ok=True)
+    with running(folder, opened()) as (live, store):
         submit(live, "a", "b", "c", "d", key="k", digest="1").result(60)
         submit(live, "e", key="l", digest="1").result(60)
         Access(folder / "tokens.json").add("ada", ["read"])
@@ -64,13 +71,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         checksum = files_checksum(folder / "plans" / ENDED / PLAN)
         plan = StoredPlan(ENDED, "data", ENDED, checksum, "1", "FEASIBLE", 1.5, 1.0, 1)
         store.save_plan(live.epoch, plan)
-    store = open_sqlite(folder)
+    store = opened()
     command = OpenCommand("a/1/stop", "Stop", {"job": "a", "attempt": 1, "why": "test"})
     epoch = store.take_lead("test", 0)
     store.append(epoch, Batch(store.last_seq(), commands=[command]))
     store.release_lead(epoch)
     store.close()
-    return folder
 
 
 def _request(event: ev.Event):  # type: ignore[no-untyped-def]
@@ -101,9 +107,8 @@ def _damage(path: Path, how: str) -> None:
     )
 
 
-def _starts(folder: Path) -> list[str]:
+def starts(folder: Path, store: SqlStore) -> list[str]:
     """Start, ask for what was acknowledged, take in more, and end; returns what was left aside."""
-    store = open_sqlite(folder)
     live = loop(store)
     try:
         live.start()
@@ -129,6 +134,10 @@ def _starts(folder: Path) -> list[str]:
         store.close()
 
 
+def _starts(folder: Path) -> list[str]:
+    return starts(folder, open_sqlite(folder))
+
+
 def test_an_undamaged_folder_leaves_nothing_aside(folder: Path) -> None:
     assert _starts(folder) == []
 
@@ -151,6 +160,14 @@ def test_a_damaged_file_stops_no_service(folder: Path, name: str, how: str) -> N
 @pytest.mark.parametrize("table", TABLES)
 def test_a_damaged_row_stops_no_service(folder: Path, table: str, how: str) -> None:
     store = open_sqlite(folder)
+    damage_row(store, table, how)
+    store.close()
+    said = _starts(folder)
+    if table in ("commands", "plans") and how != "gone":
+        assert any(table[:-1] in words for words in said)
+
+
+def damage_row(store: SqlStore, table: str, how: str) -> None:
     column = {
         "answers": "body",
         "commands": "body",
@@ -165,10 +182,6 @@ def test_a_damaged_row_stops_no_service(folder: Path, table: str, how: str) -> N
         store._db.execute(f"UPDATE {table} SET {column[table]} = ?", (b"x" if table == "snapshots" else "x",))
     elif table not in ("lead", "base"):
         store._db.execute(f"UPDATE {table} SET digest = ?", (b"x",))
-    store.close()
-    said = _starts(folder)
-    if table in ("commands", "plans") and how != "gone":
-        assert any(table[:-1] in words for words in said)
 
 
 LATER = "a later version"
@@ -189,6 +202,14 @@ LOG = [
 @pytest.mark.parametrize(("statement", "words"), LOG)
 def test_a_log_that_cannot_be_read_is_refused_by_name(folder: Path, statement: str, words: str) -> None:
     store = open_sqlite(folder)
+    damage_log(store, statement)
+    store.close()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=words):
+            _starts(folder)
+
+
+def damage_log(store: SqlStore, statement: str) -> None:
     last, chain = store._last()
     store._db.execute("DELETE FROM snapshots")
     if statement == "{unknown}":
@@ -196,10 +217,6 @@ def test_a_log_that_cannot_be_read_is_refused_by_name(folder: Path, statement: s
         store._db.insert("events", EVENT_COLUMNS, [(last + 1, 10**13, 1, 1, "NotYet", None, "{}", made, None)])
     else:
         store._db.execute(statement.format(last=last))
-    store.close()
-    for _ in range(2):
-        with pytest.raises(StoreError, match=words):
-            _starts(folder)
 
 
 @pytest.mark.parametrize("how", [how for how in DAMAGES if how != "later"])  # SQLite has one format

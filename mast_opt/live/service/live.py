@@ -41,7 +41,7 @@ from mast_opt.live.store.recovery import snapshot_of
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.units import WHOLE
 
-MOST_EVENTS, MOST_REPORTS = 2000, 1000
+MOST_EVENTS, MOST_REPORTS = 2000, 500
 """Events of requests after which a turn takes in no further request, and most reports of the host that it takes in."""
 MOST_DECIDED = 500
 """Events of requests up to which the turn that takes them in also decides on them; on more, the next one does."""

@@ -51,6 +51,7 @@ class PostgresqlDatabase:
         self._url = url
         self._open: Connection | None = None
         self._locked = False
+        self._confirmed = 0
         self._connection()
 
     def _connection(self) -> Connection:
@@ -99,11 +100,13 @@ class PostgresqlDatabase:
         return self._locked
 
     def confirm(self, seq: int) -> None:
-        """Do nothing: a PostgreSQL server has checksums of its own for the end of its log."""
+        """Remember the event, as long as this process lives: another server that takes over from this one may lack the
+        end of the log."""
+        self._confirmed = seq
 
     def confirmed(self) -> int:
-        """Return 0: PostgreSQL needs no confirmed end of the log."""
-        return 0
+        """Number of the last event of the log that this process has written."""
+        return self._confirmed
 
     def left_aside(self) -> list[str]:
         """Return nothing: a PostgreSQL server keeps its own files."""

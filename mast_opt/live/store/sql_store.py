@@ -148,9 +148,12 @@ class SqlStore:
         return now - self._seen[2] >= ttl_s
 
     def renew_lead(self, epoch: int) -> None:
-        """Renew the lead of the log. Raises Fenced if another process has taken it."""
+        """Renew the lead of the log. Raises Fenced if another process has taken it, CorruptStore if the end of the log
+        is lost."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
+            self._tail = None  # it may be another server by now
+            self._check_tail()
             self._db.hold_lock()
             self._db.execute("UPDATE lead SET renewals = renewals + 1 WHERE one = 1")
 

@@ -32,7 +32,7 @@ BUDGET = {
     "planner/importers": 2083,
     "planner/io": 3533,
     "planner/proof": 1454,
-    "planner/report": 2428,
+    "planner/report": 2430,
     "planner/solving": 2457,
     "problems/backends": 1852,
     "problems/data_placement": 14418,

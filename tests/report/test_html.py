@@ -19,9 +19,9 @@ from mast_opt.planner.io import read_events
 from mast_opt.planner.report.html.content import convergence, report
 from mast_opt.planner.report.html.page import page
 from mast_opt.planner.report.html.render import draw, fullest
-from mast_opt.planner.report.html.vega_specs import thinned
+from mast_opt.planner.report.html.vega_specs import lines, thinned
 from mast_opt.planner.report.html.write import write_report
-from mast_opt.problems.kind.presentation import Bars, Chart, Flows, HeatMap, Spans
+from mast_opt.problems.kind.presentation import Bars, Chart, Flows, HeatMap, Lines, Spans
 from mast_opt.problems.registry import kind_named, kind_names
 from tests.data_placement.workshop import PLAN, PROBLEM
 from tests.platforms import needs
@@ -193,6 +193,14 @@ def test_reads_that_nobody_does_are_no_flows() -> None:
     ]
     assert section.rows == ()
     assert section.note.startswith("0 of ")
+
+
+def test_a_line_of_zeros_lies_at_the_bottom() -> None:
+    scales = []
+    for most in (0.0, 2.0):
+        chart = Lines("t", "days", "jobs", (("a", ((0.0, 0.0), (1.0, most))),), from_zero=True)
+        scales.append(lines(chart, 600)["encoding"]["y"]["scale"])
+    assert scales == [{"domain": [0, 1]}, {"zero": True}]
 
 
 def test_of_a_long_chart_the_fullest_rows_are_drawn() -> None:

@@ -188,7 +188,7 @@ def lines(chart: Lines, width: int) -> Spec:
             "type": "quantitative",
             "title": chart.y_name,
             "axis": {"titlePadding": TITLE_GAP},
-            "scale": {"zero": True} if chart.from_zero else _range([y for _, dots in chart.lines for _, y in dots]),
+            "scale": _range([y for _, dots in chart.lines for _, y in dots], from_zero=chart.from_zero),
         },
         "detail": {"field": "line"},
         "stroke": _own("stroke"),
@@ -227,10 +227,12 @@ def text_width(text: str, size: int) -> float:
     return CHARACTER * size * len(text)
 
 
-def _range(values: Sequence[float]) -> Spec:
-    """The scale of a chart's axis that need not begin at 0; a line on which all values are equal has room on both
-    sides.
+def _range(values: Sequence[float], *, from_zero: bool) -> Spec:
+    """The scale of a chart's axis. Where it need not begin at 0, a line on which all values are equal has room on both
+    sides; where it does, one on which all are 0 lies at the bottom.
     """
+    if from_zero:
+        return {"zero": True} if any(values) else {"domain": [0, 1]}
     if not values or min(values) < max(values):
         return {"zero": False, "padding": 8}
     room = abs(values[0]) / 10 or 1.0

@@ -16,18 +16,18 @@ from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.queue_forward import starts_of_queue
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part
 from tests.job_placement.fleets import server
-from tests.job_placement.operations import REGIONS, new_job, new_multipart_job, new_server
+from tests.job_placement.operations import new_job, new_multipart_job, new_server
 
 LONGEST = 200
 TIERS = (0, 1, 2)
-ALL = frozenset(REGIONS)
 
 
-def drawn(seed: int) -> tuple[Fleet, list[Job], dict[str, int], Fleet]:
-    """A fleet with work of which nobody is stopped, a queue by tier, how long each job runs, and the fleet empty."""
+def drawn(seed: int) -> tuple[Fleet, list[Job], dict[str, int], frozenset[str]]:
+    """A fleet with work of which nobody is stopped, a queue by tier, how long each job runs, and its regions."""
     rng = np.random.default_rng(seed)
     servers = [new_server(rng, f"s{n}") for n in range(int(rng.integers(4, 12)))]
     fleet, empty = (Fleet(servers, tiers=TIERS) for _ in range(2))
+    there = frozenset(one.region for one in servers)
     jobs = [(new_multipart_job if rng.random() < 0.6 else new_job)(rng, f"j{n}") for n in range(40)]
     limits = rng.integers(1, LONGEST, len(jobs)).tolist()
     jobs = [
@@ -38,15 +38,15 @@ def drawn(seed: int) -> tuple[Fleet, list[Job], dict[str, int], Fleet]:
     for job in jobs[:15]:
         fleet.place_and_commit(job, started_ms=0)
     queue = sorted((job for job in jobs if job.name not in fleet.running()), key=lambda job: job.tier)
-    return fleet, [job for job in queue if isinstance(empty.place(job), Bid)], lengths, empty
+    return fleet, [job for job in queue if isinstance(empty.place(job), Bid)], lengths, there
 
 
 def played(seed: int) -> Counter[str]:
     """Promises of jobs with parts and without, those that were late, and starts; each job waits (n + 1) times the
     longest limit at most, with n jobs before it."""
-    fleet, queue, lengths, _ = drawn(seed)
+    fleet, queue, lengths, there = drawn(seed)
     before = fleet.snapshot_bytes()
-    regions = dict.fromkeys((job.name for job in queue), ALL)
+    regions = dict.fromkeys((job.name for job in queue), there)
     starts, promised = starts_of_queue(fleet, queue, regions, lengths, list(regions))
     assert fleet.snapshot_bytes() == before
     assert starts.keys() == regions.keys()

@@ -54,7 +54,7 @@ def test_work_is_not_refused_to_save_anything() -> None:
 
 
 def test_a_heuristic_varies_the_weights() -> None:
-    answer = mast_opt.pareto(SMALL, ("storage", "peak"), points=3, solver="tetris", time_limit_s=6)
+    answer = mast_opt.pareto(SMALL, ("storage", "peak"), points=3, solver="tetris", time_limit_s=3)
     assert answer.method == "weights"
     assert answer.points
     for point in answer.points:

@@ -171,7 +171,7 @@ def test_the_plan_of_a_heuristic_is_one_of_the_instance_after_the_purchase(targe
     regions, types = np.nonzero(problem.regions.supply_mgpu)
     rows = [(f"{r} {k}", GPUS, int(r), int(k), 3, 8000, 20, 10, 0) for r, k in zip(regions, types, strict=True)]
     problem = replace(problem, candidates=offered(*rows))
-    found = mast_opt.buy(problem, target=target, solver="tetris", time_limit_s=3, threads=1, params={"rounds": 1})
+    found = mast_opt.buy(problem, target=target, solver="tetris", time_limit_s=1.5, threads=1, params={"rounds": 1})
     _check(problem, found, Fraction(str(target)))
 
 
@@ -183,7 +183,7 @@ def test_a_heuristic_buys_enough_and_proves_a_bound() -> None:
     ]
     problem = replace(problem, candidates=offered(*rows))
     exact = mast_opt.buy(problem, time_limit_s=30, gap=0.02)
-    found = mast_opt.buy(problem, solver="tetris", time_limit_s=8, threads=1)
+    found = mast_opt.buy(problem, solver="tetris", time_limit_s=4, threads=1)
     _check(problem, found, Fraction(1))
     assert exact.usd is not None
     assert found.bound_usd is not None
@@ -193,7 +193,7 @@ def test_a_heuristic_buys_enough_and_proves_a_bound() -> None:
     assert float(found.usd) >= exact.bound_usd - 1e-6
     assert found.usd <= 2 * exact.usd + 30
     assert found.params == mast_opt.BuyParams()
-    once = mast_opt.buy(problem, solver="tetris", time_limit_s=4, threads=1, params={"rounds": 1})
+    once = mast_opt.buy(problem, solver="tetris", time_limit_s=2, threads=1, params={"rounds": 1})
     assert once.params.rounds == 1
     assert once.usd is not None  # everything that there is, less what a plan does without
     _check(problem, once, Fraction(1))

@@ -15,7 +15,7 @@ RULES = ("fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pac
 
 @pytest.mark.parametrize("method", [*LIVE, *RULES])
 def test_a_generated_list_is_replayed(method: str) -> None:
-    nodes, pods = generated(24)
+    nodes, pods = generated(12)
     values = replay(nodes, pods, method, 42).curve()
     assert values == sorted(values)
     assert all(value <= min(mark, 100) for mark, value in zip(MARKS, values))

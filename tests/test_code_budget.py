@@ -26,7 +26,7 @@ BUDGET = {
     "live/simulation": 4609,
     "live/slow_paths": 467,
     "live/store": 1093,
-    "planner/analysis": 2939,
+    "planner/analysis": 2941,
     "planner/bench": 1902,
     "planner/builders": 477,
     "planner/importers": 2083,

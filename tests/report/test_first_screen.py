@@ -73,6 +73,19 @@ def test_the_report_of_one_plan_says_what_the_worst_loss_of_a_region_costs() -> 
     assert not [row for row in left_out if "worst loss" in str(row[0])]
 
 
+def test_without_gpus_none_are_missing_after_a_loss() -> None:
+    builder = mast_opt.DataPlacementBuilder("no-gpus")
+    for name in ("east", "west"):
+        builder.add_region(name, storage_tb=10, cpu_cores=10)
+    builder.add_dataset("logs", size_tb=1, replicas=["east"])
+    builder.add_workload("rank", tier=0, cpu_cores=1, reads={"logs": 1}, current_region="east")
+    problem = builder.build()
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    assert worst_region_loss(problem, plan) is None
+    assert not [row for row in report(problem, plan).compared[0].rows if "GPU" in str(row[0])]
+
+
 def test_a_loss_that_is_not_proven_is_not_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
     """A placement that the solver did not finish misses more than it has to, and looks like the worst loss."""
     problem = mast_opt.generate("data-placement", "organisation", seed=1, datasets=5, workloads=6, regions=3)

@@ -33,8 +33,8 @@ class RegionLoss:
 
 
 def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[SolveLimits]) -> RegionLoss | None:
-    """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose, and where time or
-    memory is too short for a proof.
+    """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose or nobody uses GPUs, and
+    where time or memory is too short for a proof.
 
     Replicas are those of the plan, and none is copied after the loss; work is placed again where its data is left,
     by the goal ``least-change``. A placement that is not proven counts only where another region's proven loss is
@@ -50,6 +50,8 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
     if after_loss is None:
         return None
     stated: Any = check_plan(kind, problem, plan)
+    if not stated.gpu_types:
+        return None
     clock = Clock(limits.get("time_limit_s"))
     losses: list[tuple[RegionLoss, bool]] = []
     names = stated.labels_of("regions")

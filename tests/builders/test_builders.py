@@ -12,6 +12,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.problems.job_placement.units import MOVE_LIMITS
 
 Tables = dict[str, pl.DataFrame]
 
@@ -255,6 +256,22 @@ def test_one_text_is_no_list_of_labels() -> None:
         two_regions().add_dataset("e", size_tb=1, replicas="east")
     with pytest.raises(UsageError, match="gpus is a list; expected a mapping"):
         two_regions().add_workload("w", tier=0, cpu_cores=1, gpus=["h100"])  # type: ignore[arg-type]
+
+
+def test_jobs_that_may_move_and_the_limits_of_their_moves() -> None:
+    builder = mast_opt.JobPlacementBuilder().add_region("east").add_cluster("c", region="east")
+    builder.add_server("s", cluster="c", rack="k", gpu_type="h100", gpus=8, cpu_cores=8, memory_gb=8)
+    builder.add_job("new", tier=0, tasks=1, gpus=1, cpu_cores=1, memory_gb=1)
+    builder.add_running("old", tier=1, preemptible=True, gpu_hours_at_risk=1)
+    builder.add_allocation("old", "s", gpus=1, cpu_cores=1, memory_gb=1).add_movable("old", restart_gpu_hours=2)
+    problem = builder.add_move_limit("restart_gpu_hours", 1.5).add_move_limit("moves", 3).build()
+    assert problem.movable.restart_mgpu_hours.tolist() == [2000]
+    limits = {
+        MOVE_LIMITS[limit]: most for limit, most in zip(problem.move_limits.limit, problem.move_limits.most_milli)
+    }
+    assert limits == {"moves": 3000, "restart_gpu_hours": 1500}
+    with pytest.raises(InstanceError, match="expected"):
+        builder.add_move_limit("money", 1)
 
 
 def test_rules_and_objective_are_checked_at_once() -> None:

@@ -20,9 +20,9 @@ ARGUED = {
     ),
 }
 """Page → the most words that it may have instead, and why."""
-PROSE = 63_900
+PROSE = 64_250
 """Most words of all pages outside tables; a commit that raises it says for which pages."""
-ALL = 78_900
+ALL = 79_400
 """Most words of all pages, tables included that no command writes; likewise."""
 
 

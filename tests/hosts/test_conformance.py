@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -120,7 +121,8 @@ class KueueWorld(World):
         return KueueHost(self.clusters.manager, self.clusters.workers).servers()
 
     def submit(self, name: str, gpus: int, limit_s: int | None = None) -> None:
-        pod = {"activeDeadlineSeconds": limit_s} if limit_s is not None and not self.kueue_limits else {}
+        by_pod = limit_s is not None and not self.kueue_limits
+        pod: dict[str, Any] = {"activeDeadlineSeconds": limit_s} if by_pod else {}
         one = workload(name, pods(gpus, **pod), uid=f"uid of {name}")
         if limit_s is not None and self.kueue_limits:
             one["spec"]["maximumExecutionTimeSeconds"] = limit_s
@@ -201,7 +203,7 @@ class SlurmWorld(World):
 
     def submit(self, name: str, gpus: int, limit_s: int | None = None) -> None:
         self.numbers[name] = len(self.numbers) + 1
-        limit = {} if limit_s is None else {"time_limit": limit_s // 60}
+        limit: dict[str, Any] = {} if limit_s is None else {"time_limit": limit_s // 60}
         self.slurm.submit(self.numbers[name], gpus, **limit)
 
     def turn(self) -> None:

@@ -186,8 +186,8 @@ class FleetInventory:
             list(self.regions),
             list(self.types),
         )
-        position = self.layout.position.tolist()
-        self.position = {name: position[number] for number, name in enumerate(self.server_names)}
+        position: list[int] = self.layout.position.tolist()
+        self.position: dict[str, int] = {name: position[number] for number, name in enumerate(self.server_names)}
         self.everywhere: Bools = np.ones(len(self.layout.group_cluster), np.bool_)
         supply = np.array([server.amounts for server in servers], np.int64)
         self._supply_changed(supply[self.layout.server])

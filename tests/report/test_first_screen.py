@@ -12,7 +12,8 @@ from rich.console import Console
 import mast_opt
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.core.wording import gap_text
-from mast_opt.planner.analysis.goals import Figures
+from mast_opt.planner.analysis.goals import PLAN as THIS_PLAN
+from mast_opt.planner.analysis.goals import Figures, figures_of
 from mast_opt.planner.analysis.plan_diff import Change
 from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
 from mast_opt.planner.report.html.content import CALENDAR, headline, report, story, table_of
@@ -115,6 +116,26 @@ def test_a_loss_that_is_not_proven_is_not_the_worst(monkeypatch: pytest.MonkeyPa
     other = next(name for name in problem.regions.labels if name != proven.region)
     assert loss(other) == proven
     assert loss(proven.region) is None
+    figures = {name: Figures(mast_opt.verify(problem, plan), judged=True) for name in ("one", "two")}
+    figures["two"] = replace(figures["two"], loss=proven)
+    section = goal_sections(problem, figures)[0]
+    cells = next(row[1:] for row in section.rows if "before any copy" in str(row[0]))
+    assert cells == ("not proven", f"{shown(proven.missing_gpus, '')} ({proven.region})")
+    assert "--time-limit" in section.note
+    text = page(replace(report(problem, plan, losses=False), compared=(section,)))
+    assert "too little time or too large" in text
+
+
+def test_a_loss_for_which_no_time_is_left_is_said_to_be_not_proven() -> None:
+    problem = mast_opt.generate("data-placement", "organisation", seed=1, datasets=5, workloads=6, regions=3)
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    for time_limit_s, proven in ((0.0, False), (60.0, True)):
+        figures = figures_of(problem, {THIS_PLAN: plan}, judging={"time_limit_s": time_limit_s})
+        assert [one.loss is not None for one in figures.values()] == [proven] * 2
+        section = goal_sections(problem, figures)[0]
+        cells = next(row[1:] for row in section.rows if "before any copy" in str(row[0]))
+        assert ("not proven" not in cells, section.note == "") == (proven, proven)
 
 
 def test_the_calendar_has_every_step() -> None:

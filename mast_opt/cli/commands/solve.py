@@ -363,8 +363,8 @@ def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
 
 def _compared(run: Run, problem: Problem[PlanT], plan: PlanT, limits: _Limits) -> dict[str, Figures]:
     """Doing nothing and the plan, with the worst loss of a region of each if the time limit leaves time for that."""
-    most_s = 2 * LOSS_S if limits.time_limit is None else min(2 * LOSS_S, limits.time_limit - run.elapsed_s)
-    judging: SolveLimits | None = {"time_limit_s": most_s, "threads": limits.threads} if most_s > 0 else None
+    left_s = 2 * LOSS_S if limits.time_limit is None else limits.time_limit - run.elapsed_s
+    judging: SolveLimits = {"time_limit_s": min(2 * LOSS_S, max(0.0, left_s)), "threads": limits.threads}
     with run.phase("verify", "judging the loss of each region"):
         found = figures_of(problem, {PLAN: plan}, with_steps=False, judging=judging)
     loss = found[PLAN].loss

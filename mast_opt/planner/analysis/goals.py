@@ -14,7 +14,7 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.migration_plan import steps
-from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
+from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, worst_region_loss
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
 from mast_opt.planner.solving.clock import Clock
@@ -50,6 +50,10 @@ class Figures:
     """Steps that cannot be carried out."""
     loss: RegionLoss | None = None
     """The GPUs missing after the worst loss of a region; None where that is not known."""
+    days_over: float = 0.0
+    """Days by which the way to it is longer than the instance states."""
+    judged: bool = False
+    """Whether the worst loss of a region was looked for; a ``loss`` of None is then one that is not proven."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,13 +255,13 @@ def figures_of(
         **({NOTHING: Figures(kind.verification.verify(problem, now))} if known and now is not None else {}),
         **{name: _figures(problem, plan, with_steps) for name, plan in plans.items()},
     }
-    if judging is None:
+    if judging is None or not can_lose_regions(problem):
         return figures
     clock = Clock(judging.get("time_limit_s"))
     for left, (name, one) in zip(range(len(figures), 0, -1), figures.items(), strict=True):
         plan: Any = plans.get(name, now)
         asked: SolveLimits = {**judging, "gap": LOSS_GAP, "time_limit_s": clock.budget_s(1 / left)}
-        figures[name] = replace(one, loss=worst_region_loss(problem, plan, **asked))
+        figures[name] = replace(one, judged=True, loss=worst_region_loss(problem, plan, **asked))
     return figures
 
 
@@ -268,5 +272,6 @@ def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:
     verdict = kind.verification.verify(problem, plan)
     if not with_steps or not verdict.ok or kind.migration.steps is None:
         return Figures(verdict)
-    order = steps(problem, plan)
-    return Figures(verdict, len(order.moves), order.days, len(order.stuck))
+    order, rolling = steps(problem, plan), kind.analysis.hooks().rolling
+    over = 0.0 if not order.late or rolling is None else float((order.days or 0) - rolling.days(problem))
+    return Figures(verdict, len(order.moves), order.days, len(order.stuck), days_over=over)

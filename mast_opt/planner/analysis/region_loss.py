@@ -32,6 +32,12 @@ class RegionLoss:
         return self.overload_gpus + self.unserved_gpus
 
 
+def can_lose_regions(problem: Problem[Any]) -> bool:
+    """Whether the loss of a region can leave GPUs missing: the kind has regions to lose, and somebody uses GPUs."""
+    stated: Any = problem
+    return kind_of(problem).analysis.hooks().after_loss is not None and bool(stated.gpu_types)
+
+
 def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[SolveLimits]) -> RegionLoss | None:
     """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose or nobody uses GPUs, and
     where time or memory is too short for a proof.
@@ -47,10 +53,8 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
     """
     kind = kind_of(problem)
     after_loss = kind.analysis.hooks().after_loss
-    if after_loss is None:
-        return None
     stated: Any = check_plan(kind, problem, plan)
-    if not stated.gpu_types:
+    if after_loss is None or not can_lose_regions(problem):
         return None
     clock = Clock(limits.get("time_limit_s"))
     losses: list[tuple[RegionLoss, bool]] = []

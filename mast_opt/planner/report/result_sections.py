@@ -24,6 +24,8 @@ from mast_opt.problems.registry import kind_of
 
 MANY = 1000.0
 """Figures from which on plans are compared without decimals."""
+UNPROVEN_LOSS = "Not proven: too little time or too large; 'solve --goals' with a longer --time-limit leaves more time."
+"""Note where the worst loss of a region was looked for and not found."""
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
@@ -146,23 +148,36 @@ def goal_sections(
             ("limits that it breaks", [len(one.verdict.violations) for one in figures.values()]),
             ("steps", [one.steps for one in figures.values()]),
             ("steps that are blocked", [one.stuck for one in figures.values()]),
-            ("days until done", [0 if name == NOTHING else one.days for name, one in figures.items()]),
         )
         if any(values)
     ]
+    days = [_days_cell(0 if name == NOTHING else one.days, one.days_over) for name, one in figures.items()]
+    if any(one.days for one in figures.values()):
+        over = ", and those over the instance's" if any(one.days_over for one in figures.values()) else ""
+        rows.append((f"days until done{over}", *days))
     if begin is not None:
         ends = [None if not one.days else date_of(begin, one.days - 1) for one in figures.values()]
         rows.append(("done on", *(end or UNKNOWN for end in ends)))
-    losses = [one.loss for one in figures.values()]
-    if any(losses):
+    losses = [one.loss for one in figures.values() if one.judged]
+    if losses:
         for title, gpus in (
             ("GPUs missing after the worst loss of a region, before any copy", "missing_gpus"),
             ("of these, work that stands still", "unserved_gpus"),
         ):
-            cells = [UNKNOWN if one is None else f"{shown(getattr(one, gpus), '')} ({one.region})" for one in losses]
+            cells = [
+                "not proven" if one is None else f"{shown(getattr(one, gpus), '')} ({one.region})" for one in losses
+            ]
             rows.append((title, *cells))
     title = "Before and after" if PLAN in figures else "Plans side by side"
-    return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows)),)
+    note = UNPROVEN_LOSS if None in losses else ""
+    return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows), note),)
+
+
+def _days_cell(days: int | None, over: float) -> str:
+    """Days until a plan is carried out, with those that are more than the instance states: "18 (4 over)"."""
+    if days is None:
+        return UNKNOWN
+    return f"{days:,} ({plain(over)} over)" if over else f"{days:,}"
 
 
 def shown(value: float, unit: str) -> str:
@@ -307,7 +322,7 @@ def _days(begin: date | None, *words: str) -> tuple[Head, ...]:
 
 def region_risk_section(answer: Risk) -> Section:
     """Region → what is lost with it."""
-    note = "Lost: data of which no replica is elsewhere, and the workloads that read it."
+    note = "Lost: data of which no replica is elsewhere, and the workloads that read it. Other work is not lost."
     if not answer.complete:
         note += " Where work runs today is known in part only; the columns of running work count that part."
     return listed(

@@ -8,8 +8,10 @@ from fractions import Fraction
 import pytest
 
 import mast_opt
+from mast_opt.planner.analysis.goals import figures_of
 from mast_opt.planner.analysis.migration_plan import first_steps
 from mast_opt.planner.report.html.content import story
+from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.problems.data_placement import DataPlacement, Plan
 
 
@@ -56,6 +58,10 @@ def test_what_is_late_says_by_how_much_and_what_would_mend_it(plan: Plan) -> Non
         replace(problem, regions=replace(regions, storage_mb=regions.storage_mb + 3_000_000)),
     ):
         assert mast_opt.steps(mended, plan).late == ""
+    (late,) = goal_sections(problem, figures_of(problem, {"one": plan}))
+    (eased,) = goal_sections(mended, figures_of(mended, {"one": plan}))
+    assert ("days until done, and those over the instance's", "0", "4 (2 over)") in late.rows
+    assert any(row[0] == "days until done" and row[1] == "0" and "over" not in str(row[2]) for row in eased.rows)
 
 
 def test_the_first_steps_are_not_late(plan: Plan) -> None:

@@ -4,8 +4,8 @@
     python -m benchmarks.guarantees --short --only kill
     python -m benchmarks.guarantees --only kill --with '--points 20 --seed 1' --rows benchmarks/data/guarantees.jsonl
 
-Every test is a process of its own, so many at a time as there are cores, unless ``--at-a-time`` says otherwise; what it
-prints is its result. One that tested nothing does not hold. The exit code is 1 if one fails. Needs the groups
+Every test is a process of its own, and what it prints is its result. As many run at a time as there are cores, unless
+``--at-a-time`` says otherwise. One that tested nothing does not hold. The exit code is 1 if one fails. Needs the groups
 ``test``, ``test-live`` and ``schema``, and PostgreSQL for what is about it.
 """
 

@@ -39,9 +39,9 @@ def repeated(words: str) -> Parameter:
     return Parameter(help=f"{words} Repeatable.", negative=())
 
 
-def at_least(least: float, words: str) -> Parameter:
-    """An option of a command for a number with a least value."""
-    return Parameter(help=words, validator=Number(gte=least))
+def at_least(least: float, words: str, name: str | None = None) -> Parameter:
+    """An option of a command for a number with a least value; ``name`` as for ``Parameter``."""
+    return Parameter(help=words, name=name, validator=Number(gte=least))
 
 
 def above(limit: float, words: str) -> Parameter:

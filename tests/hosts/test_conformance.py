@@ -74,8 +74,8 @@ class SimulatedWorld(World):
     def reach_limit(self, name: str) -> None:
         pass  # time goes on
 
-    def leave_limits(self) -> None:
-        raise NotImplementedError
+    def leave_limits(self) -> bool:
+        return False
 
     def lose(self, name: str) -> None:
         self._report(ev.Stopped(name, self._attempt(name), 0, 0))
@@ -151,8 +151,9 @@ class KueueWorld(World):
         self.clusters.kueue.evict(name)
         self.ended.append(name)
 
-    def leave_limits(self) -> None:
+    def leave_limits(self) -> bool:
         self.kueue_limits = False
+        return True
 
     def lose(self, name: str) -> None:
         self.clusters.kueue.evict(name)
@@ -217,8 +218,9 @@ class SlurmWorld(World):
     def reach_limit(self, name: str) -> None:
         self.slurm.jobs[self.numbers[name]]["job_state"] = "TIMEOUT"
 
-    def leave_limits(self) -> None:
+    def leave_limits(self) -> bool:
         self.slurm.config += "OverTimeLimit = UNLIMITED\n"
+        return True
 
     def lose(self, name: str) -> None:
         self.slurm.requeue(self.numbers[name])

@@ -157,7 +157,7 @@ def test_relabelled(problem: TaskReassignment) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shelves(Entities):
-    """A group with a trial column beside one without a default."""
+    """A group with a trial column and a column without a default."""
 
     AXIS = "shelves"
 

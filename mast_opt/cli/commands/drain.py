@@ -8,11 +8,10 @@ import urllib.request
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
-from mast_opt.cli.options import Json, TheRun
+from mast_opt.cli.options import Json, TheRun, at_least
 from mast_opt.core.errors import InputError
 from mast_opt.core.wording import shown
 
@@ -29,11 +28,11 @@ def command(
     url: Annotated[str, Parameter(help="The service.")] = "http://127.0.0.1:8765",
     stop_after: Annotated[
         float | None,
-        Parameter(
-            help="Seconds after which what still runs there is stopped, and waits for another place; unless given it "
-            "runs to its end.",
-            name="--stop-after-s",
-            validator=Number(gte=0),
+        at_least(
+            0,
+            "Seconds after which what still runs there is stopped, and waits for another place; unless given it runs "
+            "to its end.",
+            "--stop-after-s",
         ),
     ] = None,
     back: Annotated[bool, Parameter(help="Take jobs again.", negative=())] = False,

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -113,23 +112,18 @@ def command(
     patience: Annotated[float, above(0, "Slurm: seconds that each of its programs may take.")] = 20.0,
     limit_grace: Annotated[
         float | None,
-        Parameter(
-            help="Seconds from a job's time limit until the host has ended it. Unless given: sim 0, and the others as "
-            "they are configured.",
-            name="--limit-grace-s",
-            validator=Number(gte=0),
+        at_least(
+            0,
+            "Seconds from a job's time limit until the host has ended it. Unless given: sim 0, and the others as they "
+            "are configured.",
+            "--limit-grace-s",
         ),
     ] = None,
     keep_days: Annotated[
         float, at_least(0, "Days after which events that no snapshot needs are deleted; 0 keeps all of them.")
     ] = 0.0,
     lease: Annotated[
-        float,
-        Parameter(
-            help="Seconds after which another process leads if this one hangs.",
-            name="--lease-s",
-            validator=Number(gte=1),
-        ),
+        float, at_least(1, "Seconds after which another process leads if this one hangs.", "--lease-s")
     ] = 15.0,
     json: Json = False,
     run: TheRun,

@@ -52,16 +52,16 @@ def test_what_is_late_says_by_how_much_and_what_would_mend_it(plan: Plan) -> Non
     )
     assert "2 days more" in story(problem, plan).answers[2].detail
     regions = problem.regions
-    for mended in (
+    for repaired in (
         replace(problem, days=Fraction(4)),
         replace(problem, regions=replace(regions, ingress_mb_per_day=regions.ingress_mb_per_day * 2)),
         replace(problem, regions=replace(regions, storage_mb=regions.storage_mb + 3_000_000)),
     ):
-        assert mast_opt.steps(mended, plan).late == ""
+        assert mast_opt.steps(repaired, plan).late == ""
     (late,) = goal_sections(problem, figures_of(problem, {"one": plan}))
-    (eased,) = goal_sections(mended, figures_of(mended, {"one": plan}))
+    (in_time,) = goal_sections(repaired, figures_of(repaired, {"one": plan}))
     assert ("days until done, and those over the instance's", "0", "4 (2 over)") in late.rows
-    assert any(row[0] == "days until done" and row[1] == "0" and "over" not in str(row[2]) for row in eased.rows)
+    assert any(row[0] == "days until done" and row[1] == "0" and "over" not in str(row[2]) for row in in_time.rows)
 
 
 def test_the_first_steps_are_not_late(plan: Plan) -> None:

@@ -75,7 +75,7 @@ def optimise_shares(
     """The plan with its open shares optimised, or a feasible one where there was none; never worse than plan or start.
 
     A start that breaks a rule or a cap counts only where nothing else is found: then what stands in no row that it
-    breaks is kept, and the rest is chosen anew. The whole program comes last.
+    breaks is kept, and the rest is chosen again. The whole program is solved last.
     """
     rounds = problem.links is not None or bool(problem.workloads.splittable.any())
     if plan is not None and not rounds:

@@ -193,16 +193,21 @@ def search(
 
 
 def table(folder: Path, rules: dict[str, Rule], seeds: int) -> str:
-    """One row a list, training lists first, with the mean of each part."""
-    lines = []
+    """One row a list, training lists first, with the mean of each part; last, with several orders, the standard
+    deviation between them, in the mean over the lists."""
+    lines, spreads = [], []
     for title, names in (("training", TRAINING), ("test", TEST)):
         figures = []
         for name in names:
             cases = whole_cases(folder, name, range(FIRST_SEED, FIRST_SEED + seeds))
-            figures.append([published(name)["fgd"], *(mean(cases, rule) for rule in rules.values())])
+            each = [[allocated(fleet, queue, rule) for fleet, queue in cases] for rule in rules.values()]
+            figures.append([published(name)["fgd"], *map(statistics.fmean, each)])
+            spreads.append([statistics.stdev(values) if seeds > 1 else 0.0 for values in each])
             lines.append(f"| {name} | " + " | ".join(f"{value:.2f}" for value in figures[-1]) + " |")
             print(lines[-1], file=sys.stderr, flush=True)
         lines.append(f"| mean, {title} | " + " | ".join(f"{statistics.fmean(c):.2f}" for c in zip(*figures)) + " |")
+    if seeds > 1:
+        lines.append("| deviation | | " + " | ".join(f"{statistics.fmean(c):.2f}" for c in zip(*spreads)) + " |")
     head = ["| pod list | FGD, published | " + " | ".join(rules) + " |", "| --- |" + " --: |" * (len(rules) + 1)]
     return "\n".join([*head, *lines])
 

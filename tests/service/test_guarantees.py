@@ -30,8 +30,9 @@ def test_no_acknowledged_job_shows_nothing(tmp_path: Path) -> None:
 
 
 def test_faults_that_are_planted_fit_the_code() -> None:
-    live = Path(mast_opt.__file__).parent / "live"
-    assert len(planted_faults.FAULTS) >= 30
+    package, files = Path(mast_opt.__file__).parent, [fault["file"] for fault in planted_faults.FAULTS]
+    assert sum(file.startswith(planted_faults.LIVE) for file in files) >= 30
+    assert sum(file.startswith("problems/") for file in files) >= 20
     for fault in planted_faults.FAULTS:
-        assert (live / fault["file"]).read_text(encoding="utf-8").count(fault["was"]) == 1, fault
+        assert (package / fault["file"]).read_text(encoding="utf-8").count(fault["was"]) == 1, fault
         assert all((ROOT / tests).exists() for tests in fault["tests"].split()), fault

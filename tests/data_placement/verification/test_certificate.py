@@ -162,6 +162,21 @@ def test_every_price_has_a_box_of_its_own(problem: DataPlacement, name: str) -> 
             replace(certificate, **{name: price}).bound(problem)
 
 
+def test_regions_share_the_box_of_a_peak(problem: DataPlacement) -> None:
+    """A peak is paid once: prices of its regions' rows add up to at most its weight."""
+    supplied = problem.regions.supply_mgpu > 0
+    kind = int(supplied.sum(axis=0).argmax())
+    regions = np.flatnonzero(supplied[:, kind])
+    assert len(regions) > 1
+    certificate = random_certificate(problem, 4)
+    price = np.zeros_like(certificate.worst)
+    price[regions, kind, 0, 0] = problem.objective.weights["peak"] * problem.tier_weight[0] / len(regions)
+    assert price.any()
+    replace(certificate, worst=price).bound(problem)
+    with pytest.raises(PlanError, match=r"worst.*boxes"):
+        replace(certificate, worst=1.001 * price).bound(problem)
+
+
 @pytest.mark.parametrize("name", ["worst", "over", "under"])
 def test_a_price_where_no_gpus_are_supplied_is_refused(problem: DataPlacement, name: str) -> None:
     supply = problem.regions.supply_mgpu.copy()

@@ -79,6 +79,17 @@ def test_no_spectrum_exceeds_the_optimum(seed: int) -> None:
             assert spectral_bound(problem, weights, one) <= best + 1e-9
 
 
+def test_a_level_at_the_eigenvalue_is_within_rounding_and_refused() -> None:
+    """The least eigenvalue of a Laplacian is 0: only rounding could factorise what is left of it."""
+    problem = partition(np.random.default_rng(4), 8, 14, 2)
+    nodes = len(some(cut_graph(problem)).size)
+    at_zero = Spectrum(np.zeros(nodes), np.zeros((nodes, 1)), np.zeros(1), np.zeros(1))
+    weights = problem.objective.weights
+    for level, proven in ((-1e-6, True), (0.0, False), (1e-14, False), (1e-6, False)):
+        bound = spectral_bound(problem, weights, replace(at_zero, level=np.array([level])))
+        assert np.isfinite(bound) == proven, level
+
+
 def test_two_groups_are_proven_not_to_be_worth_cutting_further() -> None:
     """Two cliques, one a region, with one reader across: the bound is within a tenth of what cutting it costs."""
     problem = partition(np.random.default_rng(1), 8, 14, 2)

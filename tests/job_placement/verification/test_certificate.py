@@ -23,6 +23,7 @@ from mast_opt.problems.job_placement.verification.certificate import CapacityBou
 from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.job_placement.brute import Brute
 from tests.job_placement.strategies import problems
+from tests.job_placement.test_moves import scattered
 from tests.narrowing import some
 
 REAL = Path(__file__).parents[3] / "instances" / "job_placement" / "alibaba-philly"
@@ -44,8 +45,8 @@ def test_no_prices_prove_more_than_the_optimum(problem: JobPlacement, seed: int)
         assert 0 <= certified_bound(problem, {"capacity": prices}) <= optimum + 1e-7 * (1 + optimum)
 
 
-def test_a_victim_gives_back_all_that_its_place_is_worth() -> None:
-    """At the price at which the server is worth just the waiting job, the bound is the cost of stopping its holder."""
+def one_server() -> JobPlacement:
+    """A server that a less important job holds, which may be stopped, and a job that waits for all of it."""
     builder = mast_opt.JobPlacementBuilder()
     builder.add_region("west").add_cluster("c", region="west")
     builder.add_server("s", "c", gpus=4, gpu_type="h100", cpu_cores=8, memory_gb=64)
@@ -54,10 +55,35 @@ def test_a_victim_gives_back_all_that_its_place_is_worth() -> None:
     builder.add_job("high", tier=0, tasks=1, gpus=4, cpu_cores=1, memory_gb=1)
     problem = builder.build()
     assert isinstance(problem, JobPlacement)
+    return problem
+
+
+def test_a_victim_gives_back_all_that_its_place_is_worth() -> None:
+    """At the price at which the server is worth just the waiting job, the bound is the cost of stopping its holder."""
+    problem = one_server()
     bound, prices = CapacityBound(problem), np.zeros(shape(problem))
     prices[0, 0, GPU] = bound.rejected[0] / problem.held[0, GPU]
     assert 0 < bound.stopped[0] < bound.rejected[0]
     assert certified_bound(problem, {"capacity": prices}) == pytest.approx(bound.stopped[0])
+
+
+def test_a_job_pays_only_the_rows_of_its_tier_and_more_important_ones() -> None:
+    """The row of tier 1 does not limit the job of tier 0, so its price proves nothing."""
+    problem = one_server()
+    bound, prices = CapacityBound(problem), np.zeros(shape(problem))
+    assert problem.queue_tier.tolist() == [0]
+    prices[0, 1, GPU] = bound.rejected[0] / problem.held[0, GPU]
+    assert prices[0, 1, GPU] > 0
+    assert certified_bound(problem, {"capacity": prices}) == 0
+
+
+def test_what_movable_jobs_leave_is_room() -> None:
+    """Two GPUs of each server are held by jobs that cannot be stopped; a job of four fits if one of them moves."""
+    problem = scattered()
+    free = {"capacity": np.zeros(shape(problem))}
+    assert certified_bound(problem, free) == 0
+    fixed = replace(problem, movable=problem.movable.rows(np.zeros(len(problem.movable), np.bool_)))
+    assert certified_bound(fixed, free) == pytest.approx(CapacityBound(fixed).rejected[0]) != 0
 
 
 def test_the_prices_of_the_relaxation_prove_its_optimum() -> None:

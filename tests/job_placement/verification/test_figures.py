@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mast_opt import JobPlacementBuilder
+from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.analysis.current_state import current_state
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import empty
@@ -33,6 +35,20 @@ def test_metrics_of_a_plan() -> None:
     _, nothing = measure(problem, empty(problem))
     assert (nothing["gpu_allocation_rate"], nothing["peak_utilisation"]) == (6 / 16, 6 / 12)
     assert nothing["admitted_jobs"] == nothing["admitted_value"] == nothing["preempted_gpu_hours"] == 0
+
+
+def test_metrics_without_gpus() -> None:
+    """Cores alone: nothing is used of no GPUs."""
+    builder = JobPlacementBuilder()
+    builder.add_region("west").add_cluster("c", region="west")
+    builder.add_server("s", "c", gpus=0, gpu_type="none", cpu_cores=8, memory_gb=64)
+    builder.add_job("j", tier=0, tasks=1, gpus=0, cpu_cores=1, memory_gb=1)
+    problem = builder.build()
+    assert isinstance(problem, JobPlacement)
+    terms, metrics = measure(problem, plan(problem, ("j", "s", 1, None)))
+    assert metrics["admitted_jobs"] == 1
+    assert metrics["peak_utilisation"] == metrics["gpu_allocation_rate"] == 0
+    assert not any(terms.values())
 
 
 def test_terms_of_a_plan() -> None:

@@ -14,8 +14,10 @@ from mast_opt.problems.job_placement import JobPlacement, Plan
 from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
 from mast_opt.problems.job_placement.plan import empty
+from mast_opt.problems.job_placement.units import MOVE_LIMITS, MOVES, RESTART_GPU_HOURS
 from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.job_placement.test_instances import FOLDER
+from tests.job_placement.test_moves import limited, moved, scattered
 
 FIELDS = ("job", "server", "tasks", "gpu_index", "indexed")
 
@@ -233,6 +235,14 @@ def test_a_victim_frees_its_gpu_only_for_more_important_fractions() -> None:
     )
     assert broken(changed, plan(changed, ("a", "s1", 1, 1), stop=("old",))) == []
     assert broken(changed, plan(changed, ("b", "s1", 1, 1), stop=("old",))) == ["device[s1,1,1]"]
+
+
+@pytest.mark.parametrize("limit", [MOVES, RESTART_GPU_HOURS])
+def test_moves_may_come_to_just_their_limit(limit: int) -> None:
+    """A move is one move, and restarts one GPU-hour of work."""
+    for most_milli, names in ((1000, []), (999, [f"move_limit[{MOVE_LIMITS[limit]}]"])):
+        problem = limited(scattered(), limit, most_milli)
+        assert broken(problem, moved(problem, ("a", "e2", 1, None))) == names
 
 
 def test_over_quota_work_has_the_lowest_tier() -> None:

@@ -258,3 +258,17 @@ def test_prices_out_of_their_boxes_are_refused() -> None:
     for name in ("loss", "affinity_most"):
         with pytest.raises(PlanError, match=f"{name}|affinity"):
             certified_bound(calm, edited(calm, name, lambda price: price + 1.0))
+
+
+def test_prices_of_losses_share_the_price_of_the_buffer() -> None:
+    """The pool's buffer is one amount for all switchboards: each price may be that of the buffer, their sum not."""
+    pooled = mast_opt.generate("server-assignment", "standard", servers=60, reservations=6, datacenters=2, seed=3)
+    assert pooled.pool is not None
+    assert len(pooled.switchboards) > 1
+    relaxed = Relaxed(pooled, pooled.objective.weights)
+    arrays = Certificate.in_fractions(random_prices(relaxed, 4)).arrays()
+    each = (relaxed.buffer + arrays["survive"][pooled.pool]) / len(pooled.switchboards)
+    assert each > 0
+    certified_bound(pooled, arrays | {"loss": np.full(len(pooled.switchboards), each)})
+    with pytest.raises(PlanError, match="loss"):
+        certified_bound(pooled, arrays | {"loss": np.full(len(pooled.switchboards), 1.001 * each)})

@@ -260,7 +260,7 @@ def whatif_keys(answer: WhatIf[Any]) -> Record:
     """The JSON object of ``whatif``: that of the base's solution, and the scenarios."""
     return {
         **solution_keys(answer.base.solution),
-        "base": _outcome(answer.base),
+        "base": {**_outcome(answer.base), "given": answer.given},
         "scenarios": [_outcome(one) for one in answer.outcomes],
         "robust": None if answer.robust is None else _robust(answer.robust),
     }

@@ -15,6 +15,7 @@ import mast_opt
 from mast_opt import Scenario
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.scenario_files import happened
+from mast_opt.planner.analysis.solves import Workers
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.analysis.hooks import QUESTIONS
 from mast_opt.problems.data_placement.analysis.scenarios import CHANGES, moved
@@ -144,17 +145,45 @@ def test_scenarios_beside_the_base() -> None:
     answer = mast_opt.whatif(PROBLEM, [LOST, GROWN], PLAN, jobs=2, threads=1)
     assert [one.name for one in answer.outcomes] == ["b is lost", "more tier 0"]
     assert answer.robust is None
-    for one in (answer.base, *answer.outcomes):
+    assert (answer.base.solution.plan, answer.base.moved["moved_tb"], answer.base.solution.bound) == (PLAN, 0.0, None)
+    assert answer.base_words == "base is the plan that was given, not planned again."
+    for one in answer.outcomes:
         assert one.solution.status is Status.OPTIMAL
         assert mast_opt.verify(one.problem, some(one.solution.plan)).ok
         assert proven(base(one.problem).mip).objective == pytest.approx(one.solution.objective, rel=1e-3)
         assert one.base_verdict is not None
         place = some(one.solution.plan).place & ~PLAN.place
         assert one.moved["moved_tb"] == pytest.approx(float((PROBLEM.datasets.size_mb @ place).sum()) / TB)
-    lost, grown = answer.outcomes
+    lost = answer.outcomes[0]
     assert lost.base_verdict is not None
     assert not lost.base_verdict.ok
+
+
+def test_without_a_base_plan_the_base_is_planned() -> None:
+    answer = mast_opt.whatif(PROBLEM, [GROWN], threads=1)
+    assert answer.base_words == "base is a new plan, since none was given."
+    assert answer.base.solution.status is Status.OPTIMAL
+    (grown,) = answer.outcomes
     assert some(grown.solution.objective) >= some(answer.base.solution.objective) - 1e-9
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_the_gap_asked_for_is_of_what_a_plan_can_change(monkeypatch: pytest.MonkeyPatch, deaf: bool) -> None:
+    """With a solver that stops at half of the gap it is asked for, or one that does not go on."""
+    exact, asked = Workers.solve, []
+
+    def early(pool: Workers, solver: str, instance: Any, start: Any, limits: Any) -> Any:
+        """The plan, with a bound below it."""
+        asked.append(limits["gap"])
+        found = exact(pool, solver, instance, start, {**limits, "gap": 0.0})
+        return replace(found, bound=some(found.objective) * (1 - (asked[0] if deaf else asked[-1]) / 2))
+
+    monkeypatch.setattr(Workers, "solve", early)
+    (outcome,) = mast_opt.whatif(PROBLEM, [LOST], PLAN, threads=1, gap=0.01).outcomes
+    assert len(asked) == 2
+    assert asked[0] == 0.01 > asked[1]
+    assert outcome.solution.status is (Status.FEASIBLE if deaf else Status.OPTIMAL)
+    assert (some(outcome.open_gap) > 0.01) == deaf
 
 
 def test_no_room_for_data_is_infeasible_and_says_why() -> None:

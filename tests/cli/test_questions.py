@@ -101,7 +101,8 @@ def test_marginal_with_everything_anew(call: Call, instance: Path) -> None:
 def test_whatif(call: Call, instance: Path, plan: Path, scenarios: Path) -> None:
     ended = call("whatif", instance, "--scenarios", scenarios, "--plan", plan)
     assert ended.code == 0
-    assert "planned: base, OPTIMAL, gap 0.00%" in ended.err
+    assert "base: the plan that was given, not planned again" in ended.err
+    assert "base is the plan that was given, not planned again." in ended.out
     assert "east is lost" in ended.out
     record = call("whatif", instance, "--scenarios", scenarios, "--plan", plan, "--jobs", "2", "--json").record
     assert set(record) >= KEYS

@@ -17,8 +17,8 @@ from mast_opt.cli.table_output import answered, check_table_output, is_table_fil
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted, percent
-from mast_opt.planner.analysis.scenario_files import check_scenarios, read_scenarios, scenario_warnings
-from mast_opt.planner.analysis.whatif import WhatIf, whatif
+from mast_opt.planner.analysis.scenario_files import BASE, check_scenarios, read_scenarios, scenario_warnings
+from mast_opt.planner.analysis.whatif import GIVEN, WhatIf, whatif
 from mast_opt.planner.io import check_plan_target, validate, write_plan
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
@@ -34,7 +34,9 @@ def command(
     /,
     *,
     scenarios: Annotated[Path, Parameter(help="A TOML file with a table [[scenario]] for each.")],
-    plan: Annotated[Path | None, Parameter(help="The base plan; solved for unless given.")] = None,
+    plan: Annotated[
+        Path | None, Parameter(help="The base plan, which is not planned again; solved for unless given.")
+    ] = None,
     robust: Annotated[
         str | None, Parameter(help="worst or weighted: also one plan for all scenarios, by a MIP solver.")
     ] = None,
@@ -128,6 +130,8 @@ def command(
                 on_outcome=lambda one: run.say(
                     f"planned: {one.name}, {one.solution.outcome}, "
                     f"gap {percent(one.open_gap)} of what a plan can change"
+                    if begin is None or one.name != BASE
+                    else f"base: {GIVEN}"
                 ),
                 **limits.keywords(interrupt.cancel),
             )

@@ -11,7 +11,7 @@ import numpy as np
 from mast_opt.core.arguments import a, a_function, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
-from mast_opt.core.solve_result import relative_gap
+from mast_opt.core.solve_result import Status, relative_gap
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
@@ -31,6 +31,10 @@ from mast_opt.problems.registry import SolverName, check_plan
 from mast_opt.problems.search.params import Params
 
 OBJECTIVES = ("worst", "weighted")
+GIVEN, PLANNED = "the plan that was given, not planned again", "a new plan, since none was given"
+"""Sentences on the base plan."""
+LEAST_SHARE = 1e-7
+"""Share of an objective below which what a plan can change of it is no more than a solver's tolerance."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +57,12 @@ class Outcome(Generic[PlanT]):
     def unavoidable(self) -> float:
         """The part of the objective that is work whose data is lost, which no plan can change; 0 where the terms are
         minimised one after another."""
-        objective = self.problem.objective
-        if self.lost is None or objective.lexicographic:
-            return 0.0
-        return float(sum(objective.weights.get(term, 0.0) * value for term, value in self.lost.unavoidable.items()))
+        return _unavoidable(self.problem, self.lost)
 
     @property
     def open_gap(self) -> float | None:
         """The gap relative to what a plan can change of the objective; None where objective or bound is unknown."""
-        solution, least = self.solution, self.unavoidable
-        if solution.objective is None or solution.bound is None:
-            return None
-        return relative_gap(solution.objective - least, max(0.0, solution.bound - least))
+        return _open_gap(self.solution, self.unavoidable)
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,10 +71,17 @@ class WhatIf(Summarised, Generic[PlanT]):
 
     kind: str
     base: Outcome[PlanT]
-    """The instance as it is."""
+    """The instance as it is, with the plan that was given or, without one, a new plan."""
+    given: bool
+    """Whether the base plan was given, and so is not planned again."""
     outcomes: tuple[Outcome[PlanT], ...]
     robust: Robust[PlanT] | None
     """One plan for all scenarios, where that was asked for and nobody cancelled before."""
+
+    @property
+    def base_words(self) -> str:
+        """A sentence on where the base plan comes from."""
+        return f"base is {GIVEN if self.given else PLANNED}."
 
     def _summary(self) -> Summary:
         """Summary of a scenario analysis: status and objective under each scenario, and limits that the base plan
@@ -118,6 +123,9 @@ def whatif(
     **limits: Unpack[SolveLimits],
 ) -> WhatIf[PlanT]:
     """Solve the instance under every scenario, beginning with the base plan, and compare with it.
+
+    A base plan that is given is judged, and not planned again. Where work is lost whatever the plan, the gap asked for
+    is that of the rest of the objective.
 
     Work that cannot be served is priced in every scenario and in the base, never forbidden; data that has no room left
     is not priced, so a scenario may still be infeasible, and says so.
@@ -165,8 +173,7 @@ def whatif(
         exact = exact_solver(kind, solver)
     cancel = limits.pop("cancel") or threading.Event()
     instances = {BASE: questions.priced(problem)}
-    if plan is not None and not kind.verification.verify(instances[BASE], plan).ok:
-        raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
+    judged = None if plan is None else _judged(kind, instances[BASE], plan, solver)
     unsettled = dict(instances)
     losses = {BASE: _settled(questions, problem, problem, {}, plan)[1]}
     for scenario in scenarios:
@@ -179,13 +186,14 @@ def whatif(
     stochastic = None
     with solving(jobs, workers, ray, cancel) as pool:
         rehearse(kind, needed(kind, solver, problem), cancel)
-        base = pool.solve(solver, instances[BASE], plan, given)
+        base = judged or pool.solve(solver, instances[BASE], None, given)
         before = plan if plan is not None else base.plan
 
         def outcome(name: str) -> Outcome[PlanT]:
             instance = instances[name]
             begin = None if before is None else questions.adapted(instance, before)
-            solution = base if name == BASE else pool.solve(solver, instance, begin, given)
+            least = _unavoidable(instance, losses[name])
+            solution = base if name == BASE else _solved(partial(pool.solve, solver, instance), begin, given, least)
             unknown = before is None or solution.plan is None
             moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
             base_verdict = None if begin is None else kind.verification.verify(instance, begin)
@@ -207,7 +215,77 @@ def whatif(
         changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}
         lost = partial(_losses, questions, problem, unsettled, changes)
         stochastic = replace(stochastic, robust_lost=lost(stochastic.plan), base_lost=lost(before))
-    return WhatIf(kind.name, first, tuple(others), stochastic)
+    return WhatIf(kind.name, first, plan is not None, tuple(others), stochastic)
+
+
+def _judged(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, solver: str) -> Solution[PlanT]:
+    """A given plan as a solution, without a bound. Raises UsageError where it breaks limits."""
+    verdict, order = kind.verification.verify(problem, plan), problem.objective.order
+    if not verdict.ok:
+        raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
+    return Solution(
+        kind=kind.name,
+        solver=solver,
+        status=Status.FEASIBLE,
+        plan=plan,
+        verdict=verdict,
+        objective=verdict.terms[order[0]] if order else verdict.objective,
+        bound=None,
+        limit=None,
+        message=GIVEN,
+        seed=0,
+        runtime_s={},
+        term=order[0] if order else None,
+        sense=problem.sense,
+    )
+
+
+def _unavoidable(problem: Problem[Any], lost: Loss | None) -> float:
+    """The part of the objective that is work whose data is lost; 0 where terms are minimised one after another."""
+    objective = problem.objective
+    if lost is None or objective.lexicographic:
+        return 0.0
+    return float(sum(objective.weights.get(term, 0.0) * value for term, value in lost.unavoidable.items()))
+
+
+def _open_gap(solution: Solution[Any], least: float) -> float | None:
+    """The gap relative to what is above a part that no plan can change; None where objective or bound is unknown."""
+    if solution.objective is None or solution.bound is None:
+        return None
+    return relative_gap(solution.objective - least, max(0.0, solution.bound - least))
+
+
+def _solved(
+    solve: Callable[[PlanT | None, Mapping[str, Any]], Solution[PlanT]],
+    begin: PlanT | None,
+    given: Mapping[str, Any],
+    least: float,
+) -> Solution[PlanT]:
+    """A solution within the gap asked for of what a plan can change, or one that is not called optimal.
+
+    Args:
+        solve: (plan to begin with, limits) → solution.
+        begin: a plan to begin with.
+        given: limits of the solve.
+        least: part of the objective that no plan can change.
+    """
+    clock, asked = Clock(given["time_limit_s"]), given["gap"]
+    found = solve(begin, given)
+    whole = found.objective or 0.0
+    if not _too_open(found, least, asked):
+        return found
+    again = solve(found.plan, {**given, "gap": asked * (whole - least) / whole, "time_limit_s": clock.budget_s()})
+    bounds = [one.bound for one in (found, again) if one.bound is not None]
+    better = replace(found if again.plan is None else again, bound=max(bounds, default=None))
+    return replace(better, status=Status.FEASIBLE) if _too_open(better, least, asked) else better
+
+
+def _too_open(solution: Solution[Any], least: float, gap: float) -> bool:
+    """Whether a solution that is called optimal has a larger gap than the one asked for, of what a plan can change."""
+    if solution.status is not Status.OPTIMAL or not least or solution.objective is None:
+        return False
+    open_gap = _open_gap(solution, least)
+    return open_gap is not None and open_gap > gap and solution.objective - least > LEAST_SHARE * solution.objective
 
 
 def _check_robust(kind: Kind[Any, Any], questions: AnalysisHooks, problem: Problem[Any], robust: str) -> None:

@@ -14,6 +14,7 @@ from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.periods import Periods
 from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
+from mast_opt.planner.analysis.region_loss import can_lose_regions
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.analysis_hooks import Risk
@@ -24,6 +25,10 @@ from mast_opt.problems.registry import kind_of
 
 MANY = 1000.0
 """Figures from which on plans are compared without decimals."""
+PLANNED_AGAIN = (
+    "After planning again, with its copies; 'report' and 'solve --goals' count a lost region before any copy."
+)
+"""Note on figures of scenarios."""
 UNPROVEN_LOSS = "Not proven: too little time or too large; 'solve --goals' with a longer --time-limit leaves more time."
 """Note where the worst loss of a region was looked for and not found."""
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
@@ -98,9 +103,9 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
     terms = [{} if verdict is None else verdict.terms for verdict in verdicts]
     metrics = [{} if verdict is None else verdict.metrics for verdict in verdicts]
     found = [
-        Section("Scenarios", heads, rows),
+        Section("Scenarios", heads, rows, f"{answer.base_words[:1].upper()}{answer.base_words[1:]}"),
         _side_by_side("Terms", names, terms),
-        _side_by_side("Key figures", names, metrics),
+        _side_by_side("Key figures", names, metrics, PLANNED_AGAIN if can_lose_regions(answer.base.problem) else ""),
     ]
     losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
     if losses:
@@ -120,11 +125,11 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]]) -> Section:
+def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]], note: str = "") -> Section:
     """Section with figures of several plans side by side, a row for each figure."""
     shown = list(dict.fromkeys(name for column in figures for name in column))
     rows = tuple((name, *(column.get(name) for column in figures)) for name in shown)
-    return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows)
+    return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows, note)
 
 
 def goal_sections(

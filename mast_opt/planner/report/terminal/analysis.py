@@ -13,9 +13,15 @@ from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.purchase_question import Purchases
+from mast_opt.planner.analysis.region_loss import can_lose_regions
 from mast_opt.planner.analysis.two_stage import Robust
 from mast_opt.planner.analysis.whatif import Outcome, WhatIf
-from mast_opt.planner.report.result_sections import purchase_sections, region_risk_section, single_copy_section
+from mast_opt.planner.report.result_sections import (
+    PLANNED_AGAIN,
+    purchase_sections,
+    region_risk_section,
+    single_copy_section,
+)
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
 from mast_opt.problems.kind.analysis_hooks import Loss, Risk
 
@@ -128,6 +134,7 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
         rows.append((one.name, one.solution.outcome, objective, plain(one.solution.bound), gap, *figures, breaks))
     heads = ("scenario", "status", "objective", "bound", "gap", *moved, "base breaks")
     show_table(console, "Every scenario planned again", heads, rows, heads[:2])
+    print_words(console, answer.base_words, style="dim")
     for one in outcomes:
         if one.unavoidable:
             words = (
@@ -149,6 +156,8 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
         kept = [row for row in rows if any(column.get(row[0]) for column in columns)]
         if kept:
             show_table(console, title, ("", *(one.name for one in outcomes)), kept)
+    if can_lose_regions(answer.base.problem):
+        print_words(console, PLANNED_AGAIN, style="dim")
     if answer.robust is not None:
         show_robust(console, answer.robust)
 

@@ -88,6 +88,14 @@ def test_orders_and_periods_have_dates(call: Call, tmp_path: Path) -> None:
         assert one["begins_date"] == date_of(BEGIN, one["begins_day"])
         assert row["order_date"] == date_of(BEGIN, row["order_day"])
         assert row["order_date"] in call("buy", book, "--target", 0.75, "--periods", file, "--begin", BEGIN).out
+    plans = tmp_path / "plans"
+    kept = ("buy", book, "--target", 0.75, "--periods", file, "--plan-out", plans)
+    assert f"{plans}/1" in call(*kept).out
+    for number, one in enumerate(bought["periods"], 1):
+        folder = plans / f"{number}"
+        ratio = call("verify", folder / "instance", folder / "plan", "--json").record["metrics"]["peak_ratio"]
+        assert ratio == pytest.approx(one["worst_ratio"], abs=1e-3)
+    assert "give a new folder" in " ".join(call(*kept).err.split())
     planned = call("periods", book, "--periods", file, "--begin", BEGIN, "--json").record
     assert [one["begins_date"] for one in planned["periods"]] == ["2027-02-26", "2027-06-26"]
     assert "state both" in call("buy", book, "--begin", BEGIN).err

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from mast_opt.cli.commands.periods import write_periods
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -60,7 +61,10 @@ def command(
     instance_out: Annotated[
         Path | None, Parameter(help="Write the instance after the purchase to this folder, .xlsx or .json file.")
     ] = None,
-    plan_out: Annotated[Path | None, Parameter(help="Write the plan of that instance to this folder.")] = None,
+    plan_out: Annotated[
+        Path | None,
+        Parameter(help="Write the plan of that instance to this folder; with --periods, instance and plan of each."),
+    ] = None,
     out: TableOut = None,
     force: Force = False,
     json: Json = False,
@@ -82,6 +86,8 @@ def command(
     run.record["solver"] = solver
     chosen = BuyParams.parse(param or (), {})
     check_table_output(out, force, instance_out, plan_out)
+    if periods is not None and plan_out is not None and plan_out.exists():
+        raise UsageError(f"--plan-out {plan_out}: it is there already; give a new folder")
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
@@ -92,12 +98,12 @@ def command(
             check_target(problem, instance_out, force=force)
     if periods is not None:
         single = {"--budget": budget, "--within": within, "--plan": plan}
-        single |= {"--instance-out": instance_out, "--plan-out": plan_out}
+        single |= {"--instance-out": instance_out}
         unfit = [name for name, value in single.items() if value is not None]
         if unfit:
             raise UsageError(f"--periods is about several instances; leave out {', '.join(unfit)}")
         asked: dict[str, Any] = {"target": target, "tier": tier, "solver": solver, "params": chosen}
-        return _in_time(run, problem, periods, limits, asked, out, begin)
+        return _in_time(run, problem, periods, limits, asked, out, begin, plan_out)
     if begin is not None:
         raise UsageError("--begin dates the orders of --periods; state both")
     with Interrupt(run, "nothing") as interrupt:
@@ -135,6 +141,7 @@ def _in_time(
     asked: dict[str, Any],
     out: Path | None,
     begin: date | None,
+    plan_out: Path | None,
 ) -> Answer:
     """Orders for several periods."""
     from mast_opt.planner.analysis.purchases_in_time import buy_in_time
@@ -162,7 +169,11 @@ def _in_time(
         for section in sections:
             show_section(console, section, None)
 
-    return answered(run, f"{problem.name}: what to order when", sections, out, show, (code, words))
+    fields = {"solver": asked["solver"], "seed": limits.seed}
+    plans = [(one.instance, one.plan, fields) for one in answer.periods]
+    where = write_periods(plans, plan_out)
+    run.record["plan_out"] = str(plan_out) if where else None
+    return answered(run, f"{problem.name}: what to order when", sections, out, show, (code, words), where)
 
 
 def _write(

@@ -20,6 +20,7 @@ from mast_opt.planner.analysis.periods import Period, Periods, plan_periods
 from mast_opt.planner.analysis.scenario_files import check_scenarios, read_periods, scenario_warnings
 from mast_opt.planner.io import validate, write, write_plan
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.problems.kind.problem import Problem
 
 
 def command(
@@ -91,7 +92,11 @@ def command(
                 )
     run.record.update(period_keys(answer, together, begin))
     found = answer.periods if together is None or not together.periods else together.periods
-    where = _write(found, plans, {"solver": solver, "seed": limits.seed})
+    fields = {"solver": solver, "seed": limits.seed}
+    where = write_periods(
+        [(one.instance, one.solution.plan, {**fields, **_proven(one)}) for one in found],
+        plans,
+    )
     run.record["plans"] = None if plans is None else str(plans)
     from mast_opt.planner.report.result_sections import joint_sections, period_sections
 
@@ -107,17 +112,22 @@ def command(
     return answered(run, f"{problem.name}: periods", sections, out, show, ending, where)
 
 
-def _write(periods: Sequence[Period[Any]], plans: Path | None, fields: dict[str, Any]) -> list[str]:
-    """Write instance and plan of each period; returns the sentence that says where they are."""
-    if plans is None:
+def _proven(period: Period[Any]) -> dict[str, Any]:
+    """Fields of ``plan.toml`` on what was proven of a period's plan."""
+    return {"objective": period.solution.objective, "bound": period.solution.bound}
+
+
+def write_periods(periods: Sequence[tuple[Problem[Any], Any, dict[str, Any]]], plans: Path | None) -> list[str]:
+    """Write instance and plan of each period, where it has a plan, with what ``plan.toml`` says of it; returns the
+    sentence that says where they are."""
+    if plans is None or not periods:
         return []
-    for number, period in enumerate(periods, 1):
-        if period.solution.plan is not None:
+    for number, (instance, plan, fields) in enumerate(periods, 1):
+        if plan is not None:
             folder = plans / f"{number}"
             folder.mkdir(parents=True)
-            write(period.instance, folder / "instance")
-            stated = {**fields, "objective": period.solution.objective, "bound": period.solution.bound}
-            write_plan(period.instance, period.solution.plan, stated, folder / "plan")
+            write(instance, folder / "instance")
+            write_plan(instance, plan, fields, folder / "plan")
     return [f"Instances and plans are in {plans}/1, {plans}/2, …"]
 
 

@@ -309,12 +309,18 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
         for one in answer.periods
         for row in one.bought
     ]
-    ratios = tuple(
-        (one.name, date_of(begin, one.begins_day) or one.begins_day, float(one.worst_after)) for one in answer.periods
-    )
-    columns = (Head("period"), *_days(begin, "begins on"), Head("worst ratio", Form.RATIO))
+    prices = [float(sum(row.usd for row in one.bought)) for one in answer.periods]
+    ratios: list[tuple[Cell, ...]] = [
+        (one.name, date_of(begin, one.begins_day) or one.begins_day, float(one.worst_after), usd)
+        for one, usd in zip(answer.periods, prices, strict=True)
+    ]
+    ratios.append(("all", None, None, sum(prices)))
+    columns = (Head("period"), *_days(begin, "begins on"), Head("worst ratio", Form.RATIO), Head("USD", Form.AMOUNT))
     note = "" if rows else "Nothing has to be bought."
-    found = (Section("What to order when", heads, tuple(sorted(rows)), note), Section("Periods", columns, ratios))
+    found = (
+        Section("What to order when", heads, tuple(sorted(rows)), note),
+        Section("Periods", columns, tuple(ratios)),
+    )
     return found if answer.periods else ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -71,6 +72,15 @@ def test_a_type_that_is_not_stated_is_not_known() -> None:
     assert [one.known for one in known(vague)] == [3, 4, 65]
     assert not complete(vague)
     assert "1 workload runs on a GPU type that is not stated" in current_state(vague).notes[0]
+
+
+def test_prices_that_count_for_nothing_are_said() -> None:
+    prices = np.full_like(WHOLE.regions.gpu_price_micro, 4_000_000)
+    priced = WHOLE.with_columns({"regions.gpu_price_micro": prices})
+    free = priced.with_objective({"running_cost": 0.0, "migration_cost": 0.0, "egress": 0.0})
+    assert "plans do not count money" in current_state(free).notes[-1]
+    counted = priced.with_objective({"running_cost": 1e-6})
+    assert not [note for note in current_state(counted).notes if "money" in note]
 
 
 @pytest.mark.parametrize(

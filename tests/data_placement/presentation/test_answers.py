@@ -138,6 +138,7 @@ def test_who_moves_and_what_binds() -> None:
         ("train", 0, "a", "b", "h100", 8.0, 2),
         ("etl", 1, "a", "a, c", "none", 0.4 * 6.667, 1),
     )
+    assert (tables[WORK].heads[5].title, "steps count those in use" in tables[WORK].note) == ("GPUs at least", True)
     assert tables[DATA].rows == (
         ("video", "nowhere", "c", "", 9.0, 9.0, 1),
         ("logs", "a", "b", "", 4.0, 4.0, 2),

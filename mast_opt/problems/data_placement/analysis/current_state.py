@@ -17,6 +17,8 @@ from mast_opt.problems.kind.current_state import BrokenLimit, CurrentState, Know
 
 _UNKNOWN_READS = ("local", "remote", "link", "sourced", "copy", "copied")
 """Limits on flows, of which an instance states nothing."""
+MONEY_TERMS = ("running_cost", "migration_cost", "egress")
+"""Terms in USD."""
 
 
 def current_state(problem: DataPlacement) -> CurrentState:
@@ -31,6 +33,11 @@ def current_state(problem: DataPlacement) -> CurrentState:
     elif vague:
         runs = "workload runs" if vague == 1 else "workloads run"
         notes.append(f"{vague:,} {runs} on a GPU type that is not stated; figures take the first that it accepts.")
+    objective = problem.objective
+    if problem.has_prices and not objective.lexicographic and not any(map(objective.weights.get, MONEY_TERMS)):
+        notes.append(
+            "It has prices, and its weights of running_cost and migration_cost are 0: plans do not count money."
+        )
     return CurrentState(known(problem), (*broken, *_unreadable(problem, plan)), tuple(notes))
 
 

@@ -45,9 +45,10 @@ def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
         ("from", Form.TEXT, lambda w: _named(p, now[w])),
         ("to", Form.TEXT, lambda w: _named(p, then[w]) or "left out"),
         ("on", Form.TEXT, lambda w: ", ".join(sorted(set(types.get(w, []))))),
-        ("GPUs", Form.AMOUNT, lambda w: float(left[w] * p.demand_mgpu[w]) / MILLI),
+        ("GPUs at least", Form.AMOUNT, lambda w: float(left[w] * p.demand_mgpu[w]) / MILLI),
         ("datasets read", Form.COUNT, lambda w: int(read[w])),
-        note=f"{of} CPU-only work counts the GPUs that come with its cores.",
+        note=f"{of} GPUs at least: of the type that takes fewest; steps count those in use. CPU-only work counts the "
+        "GPUs that come with its cores.",
     )
 
 

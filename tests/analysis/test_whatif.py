@@ -16,6 +16,7 @@ from mast_opt import Scenario
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.scenario_files import happened
 from mast_opt.planner.analysis.solves import Workers
+from mast_opt.planner.analysis.whatif import AGAIN_S
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.analysis.hooks import QUESTIONS
 from mast_opt.problems.data_placement.analysis.scenarios import CHANGES, moved
@@ -170,11 +171,12 @@ def test_without_a_base_plan_the_base_is_planned() -> None:
 @pytest.mark.parametrize("deaf", [False, True])
 def test_the_gap_asked_for_is_of_what_a_plan_can_change(monkeypatch: pytest.MonkeyPatch, deaf: bool) -> None:
     """With a solver that stops at half of the gap it is asked for, or one that does not go on."""
-    exact, asked = Workers.solve, []
+    exact, asked, seconds = Workers.solve, [], []
 
     def early(pool: Workers, solver: str, instance: Any, start: Any, limits: Any) -> Any:
         """The plan, with a bound below it."""
         asked.append(limits["gap"])
+        seconds.append(limits["time_limit_s"])
         found = exact(pool, solver, instance, start, {**limits, "gap": 0.0})
         return replace(found, bound=some(found.objective) * (1 - (asked[0] if deaf else asked[-1]) / 2))
 
@@ -182,6 +184,7 @@ def test_the_gap_asked_for_is_of_what_a_plan_can_change(monkeypatch: pytest.Monk
     (outcome,) = mast_opt.whatif(PROBLEM, [LOST], PLAN, threads=1, gap=0.01).outcomes
     assert len(asked) == 2
     assert asked[0] == 0.01 > asked[1]
+    assert seconds == [None, AGAIN_S]
     assert outcome.solution.status is (Status.FEASIBLE if deaf else Status.OPTIMAL)
     assert (some(outcome.open_gap) > 0.01) == deaf
 

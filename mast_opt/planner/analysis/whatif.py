@@ -35,6 +35,8 @@ GIVEN, PLANNED = "the plan that was given, not planned again", "a new plan, sinc
 """Sentences on the base plan."""
 LEAST_SHARE = 1e-7
 """Share of an objective below which what a plan can change of it is no more than a solver's tolerance."""
+AGAIN_S = 60.0
+"""Seconds, without a time limit, for a further proof of what a plan can change."""
 
 
 @dataclass(frozen=True)
@@ -263,6 +265,8 @@ def _solved(
 ) -> Solution[PlanT]:
     """A solution within the gap asked for of what a plan can change, or one that is not called optimal.
 
+    A solve that stops earlier is followed by one at a smaller gap, in the time that is left.
+
     Args:
         solve: (plan to begin with, limits) → solution.
         begin: a plan to begin with.
@@ -274,7 +278,8 @@ def _solved(
     whole = found.objective or 0.0
     if not _too_open(found, least, asked):
         return found
-    again = solve(found.plan, {**given, "gap": asked * (whole - least) / whole, "time_limit_s": clock.budget_s()})
+    tighter = {"gap": asked * (whole - least) / whole, "time_limit_s": clock.budget_s() or AGAIN_S}
+    again = solve(found.plan, {**given, **tighter})
     bounds = [one.bound for one in (found, again) if one.bound is not None]
     better = replace(found if again.plan is None else again, bound=max(bounds, default=None))
     return replace(better, status=Status.FEASIBLE) if _too_open(better, least, asked) else better

@@ -36,7 +36,7 @@ from mast_opt.planner.proof.checker import check_folder
 from mast_opt.planner.proof.write_proof import PROOF, write_proof
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.mip import Mip
-from tests.proof.mutants import SMALL_BYTES, accepted, lines_of, mutant
+from tests.proof.mutants import OTHER_PROGRAM, SMALL_BYTES, accepted, lines_of, mutant
 
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "benchmarks" / "data" / "proofs.jsonl"
@@ -172,7 +172,7 @@ def _changed(folder: Path, rng: random.Random, viprchk: Path) -> dict[str, int]:
         changed = mutant(*files, rng)
         counts["mutants"] += 1
         counts["ours"] += accepted(folder, changed)
-        if changed[0] not in ("program", "row"):
+        if changed[0] not in OTHER_PROGRAM:
             counts["asked"] += 1
             counts["theirs"] += _believes(viprchk, folder)
     return counts

@@ -1,9 +1,10 @@
 """Wrong proofs, made from right ones by one change each; no checker may accept any.
 
-    python -m tests.proof.mutants --cases 1000 --seed 1 [--viprchk PATH]
+    python -m tests.proof.mutants --cases 1000 --seed 1 [--viprchk PATH] [FOLDER ...]
 
-proves the bounds of all committed instances with few columns, changes the proofs, and counts those that are accepted. A
-reference checker reads no .mps file: it is asked only about changes that leave the program as it is.
+proves the bounds of all committed instances with few columns, or takes the proofs in folders of ``mast-opt prove``,
+changes each as many times, and counts those that are accepted. A reference checker reads no .mps file: it is asked only
+about changes that leave the program as it is.
 """
 
 from __future__ import annotations
@@ -73,18 +74,10 @@ def prove(path: Path, folder: Path) -> tuple[Proven, float]:
 
 def mutant(program: list[str], proof: list[str], rng: random.Random) -> Mutant:
     """One change of a proof that makes it wrong, drawn at random among those that it allows."""
-    changes: list[tuple[str, Callable[[list[str], list[str], random.Random], bool]]] = [
-        ("bound", _raise_bound),
-        ("solution", _spoil_solution),
-        ("multiplier", _change_multiplier),
-        ("split", _move_split),
-        ("row", _change_row),
-        ("program", _change_program),
-    ]
     while True:
-        name, change = rng.choice(changes)
+        name = rng.choice(list(CHANGES))
         files = list(program), list(proof)
-        if change(*files, rng):
+        if CHANGES[name](*files, rng):
             return name, *files
 
 
@@ -176,6 +169,18 @@ def _line(lines: list[str], word: str) -> int:
     return next(at for at, line in enumerate(lines) if line.startswith(word + " "))
 
 
+CHANGES: dict[str, Callable[[list[str], list[str], random.Random], bool]] = {
+    "bound": _raise_bound,
+    "solution": _spoil_solution,
+    "multiplier": _change_multiplier,
+    "split": _move_split,
+    "row": _change_row,
+    "program": _change_program,
+}
+OTHER_PROGRAM = ("row", "program")
+"""Changes after which a proof states another program than its .mps file, of which it may be right."""
+
+
 def accepted(folder: Path, files: Mutant) -> bool:
     """Whether our checker accepts a mutant, which is written to a folder."""
     _, program, proof = files
@@ -194,37 +199,60 @@ def lines_of(folder: Path) -> tuple[list[str], list[str]]:
     return program, proof
 
 
+def proofs(folders: list[Path], scratch: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Name and files of each proof, which is accepted as it is."""
+    for path in folders or small_instances():
+        folder = path if folders else scratch / path.parent.name / path.stem
+        if not folders:
+            prove(path, folder)
+        check_folder(folder)
+        yield f"{path.parent.name}/{path.stem}", *lines_of(folder)
+
+
 def main() -> Iterator[str]:
-    """The counts, a line for each kind of change."""
+    """The counts, a line for each proof and one for each kind of change."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("folders", nargs="*", type=Path, help="proofs; those of small committed instances if none")
+    parser.add_argument("--cases", type=int, default=1000, help="changes of each proof")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--viprchk", type=Path, help="the reference checker of the VIPR project")
     options = parser.parse_args()
-    rng = random.Random(options.seed)
-    drawn, wrong = Counter[str](), Counter[str]()
-    asked, believed = Counter[str](), Counter[str]()
+    drawn, wrong, asked, believed = (Counter[str]() for _ in range(4))
+
+    def counts(name: str) -> str:
+        """A line of the counts."""
+        return f"{name}: {wrong[name]} of {drawn[name]} accepted; by viprchk {believed[name]} of {asked[name]}"
+
     with tempfile.TemporaryDirectory() as scratch:
-        proofs = []
-        for number, path in enumerate(small_instances()):
-            folder = Path(scratch) / str(number)
-            prove(path, folder)
-            check_folder(folder)
-            proofs.append(lines_of(folder))
-        for case in range(options.cases):
-            files = mutant(*proofs[case % len(proofs)], rng)
-            name, folder = files[0], Path(scratch) / "0"
-            drawn[name] += 1
-            wrong[name] += accepted(folder, files)
-            if options.viprchk and name != "program":
-                asked[name] += 1
-                ended = subprocess.run([options.viprchk, folder / PROOF], capture_output=True, check=False)
-                believed[name] += ended.returncode == 0
-    for name, count in drawn.items():
-        yield f"{name}: {wrong[name]} of {count} accepted; by viprchk {believed[name]} of {asked[name]}"
+        changed = Path(scratch) / "changed"
+        changed.mkdir()
+        for name, *files in proofs(options.folders, Path(scratch)):
+            rng = random.Random(f"{options.seed} {name}")
+            for case in range(options.cases):
+                files_of = mutant(files[0], files[1], rng)
+                keys = name, files_of[0]
+                drawn.update(keys)
+                if accepted(changed, files_of):
+                    wrong.update(keys)
+                    yield f"{name} {case}: {difference(files, files_of)}"
+                if options.viprchk and files_of[0] not in OTHER_PROGRAM:
+                    asked.update(keys)
+                    ended = subprocess.run([options.viprchk, changed / PROOF], capture_output=True, check=False)
+                    if ended.returncode == 0:
+                        believed.update(keys)
+                        yield f"{name} {case}: viprchk: {difference(files, files_of)}"
+            yield counts(name)
+    for kind in CHANGES:
+        yield counts(kind)
+
+
+def difference(files: list[list[str]], changed: Mutant) -> str:
+    """The lines that a change made."""
+    kind, *new = changed
+    return f"{kind}: " + "; ".join(f"{b} <- {a}" for pair in zip(files, new) for a, b in zip(*pair) if a != b)
 
 
 if __name__ == "__main__":
     for line in main():
-        print(line)
+        print(line, flush=True)
     sys.exit(0)

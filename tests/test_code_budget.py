@@ -20,7 +20,7 @@ BUDGET = {
     "live/hosts": 3824,
     "live/importers": 500,
     "live/loop": 4141,
-    "live/policies": 4274,
+    "live/policies": 4279,
     "live/reports": 561,
     "live/service": 3581,
     "live/simulation": 4609,

@@ -29,10 +29,14 @@ class MakingRoom:
         """Whether any job ever stops so."""
         return self._after_ms > 0
 
+    def first_ms(self, record: JobRecord) -> int:
+        """Time from which jobs may stop for a gang."""
+        return record.since_ms + self._after_ms
+
     def make(self, record: JobRecord, times: FitTimes, snapshot: Snapshot, actions: Actions) -> bool:
         """Ask the jobs to stop that keep a gang from its servers, if it is time; False if none is asked."""
-        now_ms, since_ms = snapshot.now_ms, record.since_ms
-        if not self.on or now_ms < max(since_ms + self._after_ms, self._next_ms.get(record.name, 0)):
+        now_ms = snapshot.now_ms
+        if not self.on or now_ms < max(self.first_ms(record), self._next_ms.get(record.name, 0)):
             return False
         self._next_ms = {name: at_ms for name, at_ms in self._next_ms.items() if at_ms > now_ms}
         self._next_ms[record.name] = now_ms + self._after_ms

@@ -121,8 +121,8 @@ class Mast:
             self._serve_oldest_first(snapshot, actions)
         if self._reservations.active and not actions.full:
             self._reserve(snapshot, actions)
-            overdue_ms = self._reservations.overdue_ms(snapshot.now_ms)
-            self.every_ms = None if overdue_ms is None else overdue_ms - snapshot.now_ms
+            next_ms = self._reservations.next_ms(snapshot)
+            self.every_ms = None if next_ms is None else next_ms - snapshot.now_ms
         self._goes_on = actions.full
         self._seen_growth = before_round  # in the next turn it is for everybody
 

@@ -191,10 +191,14 @@ class Reservations:
             if promise is None or promise.by_ms != by_ms or promise.servers != one.servers:
                 actions.promise(one.job, one.region, by_ms, one.servers)
 
-    def overdue_ms(self, now_ms: int) -> int | None:
-        """Next time at which a reservation is late if nothing happens before; None if there is none."""
-        ends = (one.by_ms + 1 for one in self.of_region.values())
-        return min((at_ms for at_ms in ends if now_ms < at_ms < FOREVER), default=None)
+    def next_ms(self, snapshot: Snapshot) -> int | None:
+        """Next time at which a reservation is late or its holder has waited long enough for room to be made, if nothing
+        happens before; None if there is none."""
+        times = [one.by_ms + 1 for one in self.of_region.values()]
+        if self._room.on:
+            wait = [one.job for one in self.of_region.values() if one.by_ms != NOW]
+            times += [self._room.first_ms(snapshot.jobs[job]) for job in wait]
+        return min((at_ms for at_ms in times if snapshot.now_ms < at_ms < FOREVER), default=None)
 
     def give(self, record: JobRecord, region: str, snapshot: Snapshot, actions: Actions) -> Reservation | None:
         """Give a job that waits and does not fit a reservation: in a region, in place of a less important one, or where

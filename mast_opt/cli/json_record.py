@@ -159,7 +159,6 @@ def risk_keys(answer: Risk) -> Record:
                     "running_workloads": None if one.running is None else list(one.running),
                     "running_gpus": one.running_gpus,
                     **loss_keys(one.loss),
-                    "lost_gpus": one.lost_gpus,
                 }
                 for one in answer.regions
             ],
@@ -277,6 +276,7 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
         "metrics": {} if verdict is None else dict(verdict.metrics),
         "moved": dict(one.moved),
         **({} if one.lost is None else loss_keys(one.lost)),
+        "region_loss": None if one.after_loss is None else asdict(one.after_loss),
         "message": solution.message,
         "base_plan": None
         if one.base_verdict is None
@@ -289,10 +289,10 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
 
 
 def loss_keys(lost: Loss) -> Record:
-    """Keys of what a scenario destroys: ``lost_datasets``, ``lost_tb``, ``lost_workloads`` or ``lost_jobs``, and
-    ``fewer_copies``."""
+    """Keys of what a scenario destroys: ``lost_datasets``, ``lost_tb``, ``lost_workloads`` or ``lost_jobs``,
+    ``lost_gpus`` and ``fewer_copies``."""
     gone = {"lost_datasets": list(lost.datasets), "lost_tb": lost.tb, f"lost_{lost.noun}s": list(lost.work)}
-    return {**gone, "fewer_copies": list(lost.fewer_copies)}
+    return {**gone, "lost_gpus": lost.gpus, "fewer_copies": list(lost.fewer_copies)}
 
 
 def _comparable(one: Outcome[Any], verdict: Verdict) -> float:

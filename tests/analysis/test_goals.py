@@ -10,14 +10,18 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.core.solve_result import Limit, Status
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import goals
+from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
 from mast_opt.planner.io import read_plan_of
-from mast_opt.planner.report.result_sections import goal_sections
+from mast_opt.planner.report.result_sections import goal_sections, missing_sections
+from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.goals import money_weights
 from mast_opt.problems.data_placement.plan import today
 from mast_opt.problems.kind.problem import Problem
+from mast_opt.problems.mip import Mip
+from tests.narrowing import some
 
 MOVES = ("process_move", "service_move", "machine_move")
 
@@ -80,7 +84,8 @@ def test_the_safest_plan_survives_the_loss_of_a_region(tmp_path: Path) -> None:
     assert overrides.single_copies == {"people": "residency and bans leave one region"}
     rows = {row[0]: row[1:] for row in goal_sections(problem, answer.figures)[0].rows}
     assert rows["GPUs missing after the worst loss of a region, before any copy"] == (*["10 (home)"] * 3, "4 (home)")
-    assert rows["of these, work that stands still"] == (*["10 (home)"] * 3, "1 (home)")
+    assert rows["of these, work that stands still"] == (*["10"] * 3, "1")
+    assert rows["of these, work whose data is lost"] == (*["10"] * 3, "1")
     solution = answer.solutions["safest"]
     mast_opt.write_plan(problem, solution, tmp_path / "plan")
     reading = read_plan_of(problem, tmp_path / "plan")
@@ -93,6 +98,49 @@ def test_the_safest_plan_survives_the_loss_of_a_region(tmp_path: Path) -> None:
     assert single is not None
     broken = mast_opt.verify(problem, single.made_for(problem, overrides)).violations
     assert [one.name for one in broken] == ["copies[logs]", "copies[clicks]"]
+
+
+def test_a_scenario_that_loses_a_region_has_the_figures_of_its_loss() -> None:
+    problem = all_at_home()
+    plan = mast_opt.solve(problem, "highs", goal="safest", threads=1).plan
+    assert plan is not None
+    scenarios = [
+        mast_opt.Scenario("home is lost", {"lose_regions": ["home"]}),
+        mast_opt.Scenario("growth", {"grow_demand": 1.1}),
+    ]
+    answer = mast_opt.whatif(problem, scenarios, plan, threads=1)
+    lost, growth = answer.outcomes
+    assert (lost.after_loss, growth.after_loss) == (RegionLoss("home is lost", 3, 1, 1, 1), None)
+    (section,) = missing_sections(answer)
+    assert section.rows == (
+        ("GPUs missing, with new copies", "4"),
+        ("of these, work that stands still", "1"),
+        ("of these, work whose data is lost", "1"),
+    )
+    late = replace(lost, solution=replace(lost.solution, status=Status.FEASIBLE))
+    (section,) = missing_sections(replace(answer, outcomes=(late, growth)))
+    assert section.rows[0][1] == "4 (not proven)"
+
+
+def test_work_whose_data_is_lost_is_not_in_the_gap_of_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, found = all_at_home(), []
+    plan = mast_opt.solve(problem, "highs", goal="least-change", threads=1).plan
+    assert plan is not None
+    exact = backends.get("highs")
+
+    class Recording:
+        """A solver whose objectives are kept."""
+
+        def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+            """Its result."""
+            found.append(exact.solve(mip, params))
+            return found[-1]
+
+    monkeypatch.setattr(backends, "get", lambda _: Recording())
+    loss = worst_region_loss(problem, plan)
+    assert loss is not None
+    assert (loss.region, loss.lost_gpus) == ("home", 10)
+    assert some(found[0].objective) < 1  # all work is lost with home, which costs more than that
 
 
 def test_where_room_is_short_data_of_most_gpus_is_doubled_first() -> None:

@@ -45,7 +45,7 @@ def test_the_work_of_a_plan_and_of_today() -> None:
     assert (answer.of, answer.complete, answer.gpus) == ("plan", True, 12)
     assert [one.running for one in answer.regions] == [("etl",), ("train",), ("etl", "view")]
     assert [one.running_gpus for one in answer.regions] == [0, 8, 4]
-    assert [one.lost_gpus for one in answer.regions] == [0, 8, 4]
+    assert [one.loss.gpus for one in answer.regions] == [0, 8, 4]
     assert [(one.dataset, one.tb, one.work, one.gpus) for one in answer.single_copies] == [
         ("images", 6, ("train",), 8),
         ("video", 9, ("view",), 4),

@@ -26,8 +26,9 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, check_plan, kind_of
 
 NOTHING, PLAN = "do nothing", "this plan"
-JUDGING, LOSS_GAP = 0.2, 1e-2
-"""Share of the time that is kept for judging the plans, and gap at which the loss of a region is judged."""
+JUDGING, LOSS_GAP, COPIES_GAP = 0.2, 1e-3, 1e-2
+"""Share of the time that is kept for judging the plans, gap at which the loss of a region is judged, and that at which
+another goal's plan gets more copies."""
 NOISE = 1e-9
 """Difference of two objectives that is no difference."""
 LOSS_S = 10.0
@@ -187,7 +188,7 @@ class _Search(Generic[PlanT]):
             return None
         stated: Any = instance
         work = {WORK: stated.labels_of("workloads")}
-        asked: SolveControl = {**self.control, "time_limit_s": time_limit_s, "gap": LOSS_GAP}
+        asked: SolveControl = {**self.control, "time_limit_s": time_limit_s, "gap": COPIES_GAP}
         try:
             return solve(instance, EXACT, start=begin, freeze=work, **asked).plan
         except UsageError:

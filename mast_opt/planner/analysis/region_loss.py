@@ -1,6 +1,7 @@
-"""The worst loss of a region once a plan is carried out: what the GPUs that are left do not take."""
+"""The loss of a region once a plan is carried out: what the GPUs that are left do not take."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from mast_opt.core.errors import FormulationTooLarge
@@ -10,26 +11,45 @@ from mast_opt.planner.solving.auto_strategy import EXACT
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.last_pass import COLUMNS_A_SECOND, LARGEST
 from mast_opt.problems import backends
+from mast_opt.problems.kind.analysis_hooks import Loss
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
 
 
 @dataclass(frozen=True)
 class RegionLoss:
-    """GPUs and data that are missing after the loss of one region."""
+    """GPUs and data that are missing after the loss of one region, or of those of a scenario."""
 
     region: str
+    """The region or scenario."""
     overload_gpus: float
     """GPUs over the supply that is left."""
     unserved_gpus: float
     """GPUs of work that stands still, such as that whose data is lost."""
+    lost_gpus: float
+    """GPUs of work that stands still since its data is lost: a part of ``unserved_gpus``."""
     datasets: int
     """Datasets of which nothing is left."""
+    proven: bool = True
+    """Whether no placement of the work that is left is better, within the gap asked for."""
 
     @property
     def missing_gpus(self) -> float:
         """GPUs that are over the supply, or whose work stands still."""
         return self.overload_gpus + self.unserved_gpus
+
+
+def region_loss(region: str, metrics: Mapping[str, float], lost: Loss, proven: bool) -> RegionLoss:
+    """The figures of a loss.
+
+    Args:
+        region: of the region or scenario.
+        metrics: those of the plan after the loss.
+        lost: the data that is gone, and the work that reads it.
+        proven: whether the plan after the loss is proven.
+    """
+    gpus = metrics["overload_gpus"], metrics["unserved_gpus"], lost.gpus or 0.0
+    return RegionLoss(region, *gpus, len(lost.datasets), proven)
 
 
 def can_lose_regions(problem: Problem[Any]) -> bool:
@@ -49,7 +69,7 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
     Args:
         problem: the instance.
         plan: a plan of it that keeps every limit.
-        limits: see ``SolveLimits``; ``time_limit_s`` is for all regions.
+        limits: see ``SolveLimits``; ``time_limit_s`` is for all regions, and the gap is that of what a plan can change.
     """
     kind = kind_of(problem)
     after_loss = kind.analysis.hooks().after_loss
@@ -57,7 +77,7 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
     if after_loss is None or not can_lose_regions(problem):
         return None
     clock = Clock(limits.get("time_limit_s"))
-    losses: list[tuple[RegionLoss, bool]] = []
+    losses: list[RegionLoss] = []
     names = stated.labels_of("regions")
     for left, name in zip(range(len(names), 0, -1), names, strict=True):
         instance, lost = after_loss(stated, plan, name)
@@ -67,13 +87,21 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
         params = params_of({**limits, "time_limit_s": clock.budget_s(1 / left)})
         try:
             formulation = kind.formulate(instance)
-            result = backends.get(EXACT).solve(formulation.mip, params)
+            mip = formulation.mip
+            result = backends.get(EXACT).solve(replace(mip, offset=mip.offset - unavoidable(instance, lost)), params)
         except FormulationTooLarge:
             return None
         if result.x is None:
             return None
         found = kind.verification.verify(instance, formulation.decode(result.x)).metrics
-        loss = RegionLoss(name, found["overload_gpus"], found["unserved_gpus"], len(lost.datasets))
-        losses.append((loss, result.status is Status.OPTIMAL))
-    worst, proven = max(losses, key=lambda one: one[0].missing_gpus)
-    return worst if proven else None
+        losses.append(region_loss(name, found, lost, result.status is Status.OPTIMAL))
+    worst = max(losses, key=lambda one: one.missing_gpus)
+    return worst if worst.proven else None
+
+
+def unavoidable(problem: Problem[Any], lost: Loss | None) -> float:
+    """The part of the objective that is work whose data is lost; 0 where terms are minimised one after another."""
+    objective = problem.objective
+    if lost is None or objective.lexicographic:
+        return 0.0
+    return float(sum(objective.weights.get(term, 0.0) * value for term, value in lost.unavoidable.items()))

@@ -16,6 +16,7 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver
+from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, region_loss, unavoidable
 from mast_opt.planner.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
 from mast_opt.planner.analysis.solves import solving
 from mast_opt.planner.analysis.two_stage import Robust, RobustSearch
@@ -59,7 +60,15 @@ class Outcome(Generic[PlanT]):
     def unavoidable(self) -> float:
         """The part of the objective that is work whose data is lost, which no plan can change; 0 where the terms are
         minimised one after another."""
-        return _unavoidable(self.problem, self.lost)
+        return unavoidable(self.problem, self.lost)
+
+    @property
+    def after_loss(self) -> RegionLoss | None:
+        """The GPUs missing in a scenario that loses regions, after planning again; None in others and without GPUs."""
+        verdict = self.solution.verdict
+        if verdict is None or self.lost is None or self.lost.gpus is None or not can_lose_regions(self.problem):
+            return None
+        return region_loss(self.name, verdict.metrics, self.lost, self.solution.status is Status.OPTIMAL)
 
     @property
     def open_gap(self) -> float | None:
@@ -194,7 +203,7 @@ def whatif(
         def outcome(name: str) -> Outcome[PlanT]:
             instance = instances[name]
             begin = None if before is None else questions.adapted(instance, before)
-            least = _unavoidable(instance, losses[name])
+            least = unavoidable(instance, losses[name])
             solution = base if name == BASE else _solved(partial(pool.solve, solver, instance), begin, given, least)
             unknown = before is None or solution.plan is None
             moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
@@ -240,14 +249,6 @@ def _judged(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, solver
         term=order[0] if order else None,
         sense=problem.sense,
     )
-
-
-def _unavoidable(problem: Problem[Any], lost: Loss | None) -> float:
-    """The part of the objective that is work whose data is lost; 0 where terms are minimised one after another."""
-    objective = problem.objective
-    if lost is None or objective.lexicographic:
-        return 0.0
-    return float(sum(objective.weights.get(term, 0.0) * value for term, value in lost.unavoidable.items()))
 
 
 def _open_gap(solution: Solution[Any], least: float) -> float | None:

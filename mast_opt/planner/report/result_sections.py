@@ -1,6 +1,6 @@
 """Answers of the analyses as sections: what a terminal shows, and what is written into files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -14,7 +14,7 @@ from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.periods import Periods
 from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
-from mast_opt.planner.analysis.region_loss import can_lose_regions
+from mast_opt.planner.analysis.region_loss import RegionLoss
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.analysis_hooks import Risk
@@ -25,10 +25,13 @@ from mast_opt.problems.registry import kind_of
 
 MANY = 1000.0
 """Figures from which on plans are compared without decimals."""
-PLANNED_AGAIN = (
-    "After planning again, with its copies; 'report' and 'solve --goals' count a lost region before any copy."
+UNPROVEN = "not proven"
+"""Mark of figures of a loss that a better placement could lower."""
+WITH_COPIES = (
+    "With new copies: planned again, as after some days. 'report' and 'solve --goals' have the first days, before any "
+    "copy, and 'explain --risk' the data of every region."
 )
-"""Note on figures of scenarios."""
+"""Note on the GPUs that are missing in scenarios that lose regions."""
 UNPROVEN_LOSS = "Not proven: too little time or too large; 'solve --goals' with a longer --time-limit leaves more time."
 """Note where the worst loss of a region was looked for and not found."""
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
@@ -105,7 +108,7 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
     found = [
         Section("Scenarios", heads, rows, f"{answer.base_words[:1].upper()}{answer.base_words[1:]}"),
         _side_by_side("Terms", names, terms),
-        _side_by_side("Key figures", names, metrics, PLANNED_AGAIN if can_lose_regions(answer.base.problem) else ""),
+        _side_by_side("Key figures", names, metrics),
     ]
     losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
     if losses:
@@ -113,6 +116,7 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
         lost = (Head("scenario"), Head("lost datasets"), Head("lost TB", Form.AMOUNT), Head(f"lost {noun}s"))
         names_of = [(name, ", ".join(one.datasets), one.tb, ", ".join(one.work)) for name, one in losses.items()]
         found.append(Section("Lost data", lost, tuple(names_of)))
+    found += missing_sections(answer)
     robust = answer.robust
     if robust is not None:
         columns = (Head("scenario"), Head(f"with these {robust.decided}", Form.AMOUNT), Head("base plan", Form.AMOUNT))
@@ -125,11 +129,46 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]], note: str = "") -> Section:
+def missing_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
+    """The GPUs that are missing in scenarios that lose regions, with new copies; nothing without such scenarios."""
+    lost = {one.name: one.after_loss for one in answer.outcomes if one.after_loss is not None}
+    rows = _missing_rows("GPUs missing, with new copies", tuple(lost.values()))
+    heads = (Head("figure"), *Form.TEXT.heads(*lost))
+    return (Section("What is missing where regions are lost", heads, rows, WITH_COPIES),) if lost else ()
+
+
+def _missing_rows(
+    title: str, losses: Sequence[RegionLoss | None], *, worst: bool = False
+) -> tuple[tuple[str, ...], ...]:
+    """Rows on the GPUs that are missing after losses of regions, in the words of every table.
+
+    Args:
+        title: of the first row.
+        losses: a loss a column; None where it is not known.
+        worst: whether each is the worst of several, which the first row names.
+    """
+
+    rows: list[tuple[str, Callable[[RegionLoss], float]]] = [
+        (title, lambda one: one.missing_gpus),
+        ("of these, work that stands still", lambda one: one.unserved_gpus),
+        ("of these, work whose data is lost", lambda one: one.lost_gpus),
+    ]
+
+    def cell(one: RegionLoss | None, gpus: Callable[[RegionLoss], float], first: bool) -> str:
+        """A figure with the mark of those that are not proven, and the region in the first row."""
+        if one is None:
+            return UNPROVEN
+        marks = [*([one.region] if worst and first else []), *([] if one.proven else [UNPROVEN])]
+        return " ".join((shown(gpus(one), ""), *(f"({mark})" for mark in marks)))
+
+    return tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in rows)
+
+
+def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]]) -> Section:
     """Section with figures of several plans side by side, a row for each figure."""
     shown = list(dict.fromkeys(name for column in figures for name in column))
     rows = tuple((name, *(column.get(name) for column in figures)) for name in shown)
-    return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows, note)
+    return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows)
 
 
 def goal_sections(
@@ -165,14 +204,7 @@ def goal_sections(
         rows.append(("done on", *(end or UNKNOWN for end in ends)))
     losses = [one.loss for one in figures.values() if one.judged]
     if losses:
-        for title, gpus in (
-            ("GPUs missing after the worst loss of a region, before any copy", "missing_gpus"),
-            ("of these, work that stands still", "unserved_gpus"),
-        ):
-            cells = [
-                "not proven" if one is None else f"{shown(getattr(one, gpus), '')} ({one.region})" for one in losses
-            ]
-            rows.append((title, *cells))
+        rows += _missing_rows("GPUs missing after the worst loss of a region, before any copy", losses, worst=True)
     title = "Before and after" if PLAN in figures else "Plans side by side"
     note = UNPROVEN_LOSS if None in losses else ""
     return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows), note),)
@@ -333,7 +365,10 @@ def _days(begin: date | None, *words: str) -> tuple[Head, ...]:
 
 def region_risk_section(answer: Risk) -> Section:
     """Region → what is lost with it."""
-    note = "Lost: data of which no replica is elsewhere, and the workloads that read it. Other work is not lost."
+    note = (
+        "Lost: data of which no replica is elsewhere, and the workloads that read it. Other work is not lost, and may "
+        "lack GPUs: 'solve --goals' says how many before any copy, 'whatif' with new copies."
+    )
     if not answer.complete:
         note += " Where work runs today is known in part only; the columns of running work count that part."
     return listed(
@@ -345,8 +380,8 @@ def region_risk_section(answer: Risk) -> Section:
         ("lost datasets", Form.COUNT, lambda one: len(one.loss.datasets)),
         ("lost TB", Form.AMOUNT, lambda one: one.loss.tb),
         ("lost workloads", Form.COUNT, lambda one: len(one.loss.work)),
-        ("their GPUs", Form.AMOUNT, lambda one: one.lost_gpus),
-        ("of all GPUs", Form.FILL, lambda one: one.lost_gpus / answer.gpus if answer.gpus else 0.0),
+        ("their GPUs", Form.AMOUNT, lambda one: one.loss.gpus),
+        ("of all GPUs", Form.FILL, lambda one: (one.loss.gpus or 0.0) / answer.gpus if answer.gpus else 0.0),
         note=note,
     )
 

@@ -258,6 +258,8 @@ class Loss:
     """Size of the datasets; None where the instance states no sizes."""
     work: tuple[str, ...] = ()
     """The workloads or jobs that read any of them."""
+    gpus: float | None = None
+    """The fewest GPUs that this work accepts together; None where no region is lost or the kind counts jobs."""
     noun: str = "workload"
     """Noun for the items of ``work``: ``workload`` or ``job``."""
     fewer_copies: tuple[str, ...] = ()
@@ -290,8 +292,6 @@ class RegionRisk:
     """GPUs that they use there."""
     loss: Loss
     """Losses if the region failed."""
-    lost_gpus: float
-    """The fewest GPUs that the lost workloads accept together."""
 
 
 @dataclass(frozen=True)

@@ -141,13 +141,13 @@ def _words(move: Move) -> str:
 
 def _at_risk(risk: Risk) -> Answer:
     """Answer in the report to what can go wrong: single copies, and the region whose loss costs most."""
-    worst = max(risk.regions, key=lambda one: (one.lost_gpus, len(one.loss.datasets)), default=None)
+    worst = max(risk.regions, key=lambda one: (one.loss.gpus or 0.0, len(one.loss.datasets)), default=None)
     value = counted(len(risk.single_copies), "dataset") + " with one copy"
     if worst is None or not worst.loss.datasets:
         return Answer(
             "What can go wrong", value, "No region takes data with it that no other region holds.", SINGLE_COPIES
         )
-    gpus = f" ({worst.lost_gpus:,.0f} GPUs)" if noticed(worst.lost_gpus, "gpus") else ""
+    gpus = f" ({worst.loss.gpus:,.0f} GPUs)" if worst.loss.gpus and noticed(worst.loss.gpus, "gpus") else ""
     words = (
         f"Losing {worst.region} would cost most: {counted(len(worst.loss.datasets), 'dataset')} and "
         f"{counted(len(worst.loss.work), 'workload')}{gpus}."

@@ -13,11 +13,10 @@ from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.purchase_question import Purchases
-from mast_opt.planner.analysis.region_loss import can_lose_regions
 from mast_opt.planner.analysis.two_stage import Robust
 from mast_opt.planner.analysis.whatif import Outcome, WhatIf
 from mast_opt.planner.report.result_sections import (
-    PLANNED_AGAIN,
+    missing_sections,
     purchase_sections,
     region_risk_section,
     single_copy_section,
@@ -156,8 +155,8 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
         kept = [row for row in rows if any(column.get(row[0]) for column in columns)]
         if kept:
             show_table(console, title, ("", *(one.name for one in outcomes)), kept)
-    if can_lose_regions(answer.base.problem):
-        print_words(console, PLANNED_AGAIN, style="dim")
+    for section in missing_sections(answer):
+        show_section(console, section, None)
     if answer.robust is not None:
         show_robust(console, answer.robust)
 

@@ -96,11 +96,13 @@ def readers_of(problem: DataPlacement, datasets: Bools) -> Bools:
 
 
 def loss_of(problem: DataPlacement, lost: Bools) -> Loss:
-    """The lost datasets, their size, and the work that reads them, by name."""
+    """The lost datasets, their size, and the work that reads them, by name, with its GPUs."""
+    readers = readers_of(problem, lost)
     return Loss(
         datasets=tuple(problem.datasets.labels[i] for i in np.flatnonzero(lost)),
         tb=sum(problem.datasets.size_mb[lost].tolist()) / MB_PER_TB,
-        work=tuple(problem.workloads.labels[w] for w in np.flatnonzero(readers_of(problem, lost))),
+        work=tuple(problem.workloads.labels[w] for w in np.flatnonzero(readers)),
+        gpus=sum(problem.fewest_mgpu[readers].tolist()) / MILLI,
     )
 
 
@@ -151,7 +153,6 @@ def _region(problem: DataPlacement, place: Bools, runs: Plan | None, r: int) -> 
     p = problem
     away = np.equal(np.arange(len(p.regions)), r)
     lost = lost_datasets(p, p.closed | away, place, away)
-    readers = readers_of(p, lost)
     running: tuple[str, ...] | None = None
     gpus: float | None = None
     if runs is not None:
@@ -165,5 +166,4 @@ def _region(problem: DataPlacement, place: Bools, runs: Plan | None, r: int) -> 
         running=running,
         running_gpus=gpus,
         loss=loss_of(p, lost),
-        lost_gpus=sum(p.fewest_mgpu[readers].tolist()) / MILLI,
     )

@@ -158,7 +158,7 @@ def settle_loss(
     never = worth.any() and not scenario.remote_reads
     share = float(worth[readers].sum() / worth.sum()) if never else 0.0
     names = tuple(problem.jobs.labels[j] for j in readers.tolist())
-    return scenario, Loss(datasets, None, names, "job", unavoidable={"rejected": share})
+    return scenario, Loss(datasets, None, names, noun="job", unavoidable={"rejected": share})
 
 
 def now(problem: JobPlacement, plan: Plan, j: int) -> str:

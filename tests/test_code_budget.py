@@ -36,7 +36,7 @@ BUDGET = {
     "planner/solving": 2457,
     "problems/backends": 1852,
     "problems/data_placement": 14425,
-    "problems/job_placement": 12815,
+    "problems/job_placement": 12801,
     "problems/kind": 1968,
     "problems/mip": 1448,
     "problems/resource_allocation": 2670,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import empty
-from mast_opt.problems.job_placement.verification.measures import row_needs
+from mast_opt.problems.job_placement.verification.measures import task_needs
 from tests.data_placement.support import examples
 from tests.narrowing import some
 
@@ -22,7 +22,7 @@ def test_starts_find_room(seed: int, solver: str) -> None:
     found = migration_plan(problem, some(plan))
     assert not found.stuck
     free = problem.free.copy()
-    needs = row_needs(problem, some(plan))
+    needs = task_needs(problem, some(plan)) * some(plan).tasks[:, None]
     started: set[str] = set()
     for wave in range(found.waves):
         for move in (move for move in found.moves if move.wave == wave):

@@ -12,7 +12,7 @@ from mast_opt.problems.job_placement.migration.plan_rows import servers_in_words
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import GPU, WHOLE, Bools, Ints
-from mast_opt.problems.job_placement.verification.measures import free_after, row_needs
+from mast_opt.problems.job_placement.verification.measures import free_after, task_needs
 from mast_opt.problems.kind.presentation import Bars, Chart, Form, Head, HeatMap, Scale, Section, ratios
 
 Cell = str | float | int | None
@@ -248,7 +248,7 @@ def _gpus(problem: JobPlacement, plan: Plan) -> Bars:
     np.add.at(held, tier, p.held[:, GPU])
     stays = ~plan.preempt[p.allocations.running]
     np.add.at(kept, tier[stays], p.held[stays, GPU])
-    np.add.at(started, p.queue_tier[plan.job], row_needs(p, plan)[:, GPU])
+    np.add.at(started, p.queue_tier[plan.job], task_needs(p, plan)[: len(plan.job), GPU] * plan.tasks)
     named = (("running before", held), ("still running", kept), ("started", started))
     series = tuple((name, tuple((amount / WHOLE).tolist())) for name, amount in named)
     return Bars("GPUs held by tier", "tier", tuple(f"tier {tier}" for tier in p.tiers), series, "GPUs")

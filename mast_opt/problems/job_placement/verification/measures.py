@@ -60,20 +60,20 @@ def free_after(problem: JobPlacement, plan: Plan) -> Ints:
     leaves[plan.moved] = True
     stays = ~leaves[p.allocations.running]
     np.subtract.at(free, p.allocations.server[stays], p.held[stays])
-    np.subtract.at(free, plan.server, row_needs(p, plan))
-    need = np.zeros((len(p.running), 3), np.int64)
-    need[p.allocations.running] = p.allocations.need
-    np.subtract.at(free, plan.moved_server, need[plan.moved] * plan.moved_tasks[:, None])
+    tasks = np.concatenate([plan.tasks, plan.moved_tasks])
+    np.subtract.at(free, np.concatenate([plan.server, plan.moved_server]), task_needs(p, plan) * tasks[:, None])
     return free
 
 
-def row_needs(problem: JobPlacement, plan: Plan) -> Ints:
-    """[·, 3] what each row of the plan takes."""
+def task_needs(problem: JobPlacement, plan: Plan) -> Ints:
+    """[·, 3] what a task takes of each row of pending jobs, then of each row of moved ones."""
     p, j = problem, plan.job
-    per_task = np.stack(
+    of_pending = np.stack(
         [p.need_mgpu[j, p.servers.gpu_type[plan.server]], p.jobs.cpu_mcores[j], p.jobs.memory_mib[j]], axis=1
     )
-    return per_task * plan.tasks[:, None]
+    of_running = np.zeros((len(p.running), 3), np.int64)
+    of_running[p.allocations.running] = p.allocations.need
+    return np.concatenate([of_pending, of_running[plan.moved]])
 
 
 def _rejected(problem: JobPlacement, admitted: Bools) -> float:

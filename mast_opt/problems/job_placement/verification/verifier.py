@@ -8,7 +8,7 @@ from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.problems.job_placement import units
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.verification.measures import measure
+from mast_opt.problems.job_placement.verification.measures import measure, task_needs
 
 _LIMITED = ("moves", "GPU-hours")
 """Unit of each of ``MOVE_LIMITS``, in words."""
@@ -53,73 +53,67 @@ class _Check:
         p, plan = self.p, self.plan
         if len(plan.preempt) != len(p.running):
             raise ValueError(f"preempt has {len(plan.preempt)} entries; expected {len(p.running)}, one per running job")
-        kept = np.ones(len(plan.job), np.bool_)
-        for axis, at in ((p.jobs.labels, plan.job), (p.servers.labels, plan.server)):
-            for row in np.flatnonzero((at < 0) | (at >= len(axis))).tolist():
-                limit = len(axis) - 1
-                self.report("assignments", self._row(row), max(int(at[row]) - limit, -int(at[row])), limit, "position")
-                kept[row] = False
-        for row in np.flatnonzero(plan.tasks < 1).tolist():
-            self.report("assignments", self._row(row), 1 - int(plan.tasks[row]), 1, "tasks")
-            kept[row] = False
-        key = np.stack([plan.job, plan.server, np.where(plan.indexed, plan.gpu_index, -1)], axis=1)
-        _, first, count = np.unique(key, axis=0, return_index=True, return_counts=True)
-        for row, times in zip(first[count > 1].tolist(), count[count > 1].tolist()):
-            self.report("assignments", self._row(row), times - 1, 1, "rows")
-        at = np.flatnonzero(kept)
-        at = at[np.lexsort((plan.server[at], plan.job[at]))]
-        job = plan.job[at]
-        tasks = np.minimum(plan.tasks[at], p.jobs.tasks[job] + 1)
+        index = np.where(plan.indexed, plan.gpu_index, -1)
+        at = (plan.job, plan.server)
+        kept = self._sound("assignments", (p.jobs.labels, p.servers.labels), at, plan.tasks, index)
+        order = np.flatnonzero(kept)
+        order = order[np.lexsort((plan.server[order], plan.job[order]))]
+        job = plan.job[order]
+        tasks = np.minimum(plan.tasks[order], p.jobs.tasks[job] + 1)
         moves = self._sound_moves()
-        self.plan = Plan(job, plan.server[at], tasks, plan.gpu_index[at], plan.indexed[at], plan.preempt.copy(), *moves)
+        self.plan = Plan(
+            job, plan.server[order], tasks, plan.gpu_index[order], plan.indexed[order], plan.preempt.copy(), *moves
+        )
         self._place()
+
+    def _sound(
+        self,
+        name: str,
+        axes: tuple[tuple[str, ...], ...],
+        at: tuple[units.Ints, ...],
+        tasks: units.Ints,
+        index: units.Ints,
+    ) -> units.Bools:
+        """Mask of a plan's rows with positions in range and with a task. Reports the others, and equal rows."""
+        kept, found = tasks >= 1, list[tuple[int, int, int, str]]()
+        for axis, position in zip(axes, at):
+            last, inside = len(axis) - 1, (position >= 0) & (position < len(axis))
+            for row, value in zip(np.flatnonzero(~inside).tolist(), position[~inside].tolist()):
+                found.append((row, max(value - last, -value), last, "position"))
+            kept &= inside
+        found += [(row, 1 - int(tasks[row]), 1, "tasks") for row in np.flatnonzero(tasks < 1).tolist()]
+        _, first, count = np.unique(np.stack([*at, index], axis=1), axis=0, return_index=True, return_counts=True)
+        found += [(row, times - 1, 1, "rows") for row, times in zip(first.tolist(), count.tolist()) if times > 1]
+        for row, amount, limit, unit in found:
+            labels = [_label(axis, int(position[row])) for axis, position in zip(axes, at)]
+            self.report(name, labels, amount, limit, unit)
+        return kept
 
     def _sound_moves(self) -> tuple[units.Ints, units.Ints, units.Ints, units.Ints, units.Bools]:
         """The rows of moved jobs without those whose positions are out of range, that have no task, or whose job may
         not be moved: movable."""
         p, plan = self.p, self.plan
-        kept = np.ones(len(plan.moved), np.bool_)
-        for axis, at in ((p.running.labels, plan.moved), (p.servers.labels, plan.moved_server)):
-            for row in np.flatnonzero((at < 0) | (at >= len(axis))).tolist():
-                limit = len(axis) - 1
-                self.report("moves", self._moved(row), max(int(at[row]) - limit, -int(at[row])), limit, "position")
-                kept[row] = False
-        for row in np.flatnonzero(plan.moved_tasks < 1).tolist():
-            self.report("moves", self._moved(row), 1 - int(plan.moved_tasks[row]), 1, "tasks")
-            kept[row] = False
         index = np.where(plan.moved_indexed, plan.moved_gpu_index, -1)
-        key = np.stack([plan.moved, plan.moved_server, index], axis=1)
-        _, first, count = np.unique(key, axis=0, return_index=True, return_counts=True)
-        for row, times in zip(first[count > 1].tolist(), count[count > 1].tolist()):
-            self.report("moves", self._moved(row), times - 1, 1, "rows")
+        axes, at = (p.running.labels, p.servers.labels), (plan.moved, plan.moved_server)
+        kept = self._sound("moves", axes, at, plan.moved_tasks, index)
         for v in np.setdiff1d(plan.moved[kept], p.movable.running).tolist():
             self.report("movable", (p.running.labels[v],), 1, 0, "jobs")
             kept &= plan.moved != v
-        at = np.flatnonzero(kept)
-        at = at[np.lexsort((plan.moved_server[at], plan.moved[at]))]
-        v = plan.moved[at]
+        order = np.flatnonzero(kept)
+        order = order[np.lexsort((plan.moved_server[order], plan.moved[order]))]
+        v = plan.moved[order]
         number = np.bincount(p.allocations.running, weights=p.allocations.tasks, minlength=len(p.running))
-        tasks = np.minimum(plan.moved_tasks[at], number[v].astype(np.int64) + 1)
-        return v, plan.moved_server[at], tasks, plan.moved_gpu_index[at], plan.moved_indexed[at]
+        tasks = np.minimum(plan.moved_tasks[order], number[v].astype(np.int64) + 1)
+        return v, plan.moved_server[order], tasks, plan.moved_gpu_index[order], plan.moved_indexed[order]
 
     def _place(self) -> None:
         """The rows of pending and moved jobs as one: server, tasks, needs of a task, tier, GPU."""
         p, plan = self.p, self.plan
         self.gone = np.zeros(len(p.running), np.bool_)
         self.gone[plan.moved] = True
-        waiting = np.stack(
-            [
-                p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]],
-                p.jobs.cpu_mcores[plan.job],
-                p.jobs.memory_mib[plan.job],
-            ],
-            axis=1,
-        )
-        need_of = np.zeros((len(p.running), 3), np.int64)
-        need_of[p.allocations.running] = p.allocations.need
         self.server = np.concatenate([plan.server, plan.moved_server])
         self.tasks = np.concatenate([plan.tasks, plan.moved_tasks])
-        self.need = np.concatenate([waiting, need_of[plan.moved]])
+        self.need = task_needs(p, plan)
         self.tier = np.concatenate([p.queue_tier[plan.job], np.full(len(plan.moved), len(p.tiers) - 1)])
         self.gpu_index = np.concatenate([plan.gpu_index, plan.moved_gpu_index])
         self.indexed = np.concatenate([plan.indexed, plan.moved_indexed])
@@ -131,16 +125,12 @@ class _Check:
         job = p.jobs.labels[plan.job[row]] if starts else p.running.labels[plan.moved[row - len(plan.job)]]
         return job, p.servers.labels[self.server[row]]
 
-    def _moved(self, row: int) -> tuple[str, str]:
-        """Labels of a moved running job and its target, for a violation."""
-        plan = self.plan
-        job = _label(self.p.running.labels, int(plan.moved[row]))
-        return job, _label(self.p.servers.labels, int(plan.moved_server[row]))
-
-    def _row(self, row: int) -> tuple[str, str]:
-        """Labels of the job and server in a row of the plan, for a violation."""
-        plan = self.plan
-        return _label(self.p.jobs.labels, int(plan.job[row])), _label(self.p.servers.labels, int(plan.server[row]))
+    def _leave(self, tier: int) -> units.Bools:
+        """Mask [A] of the allocations whose room work of a tier may use: of victims of less important tiers, and of
+        moved jobs."""
+        p = self.p
+        leave: units.Bools = (self.plan.preempt & (p.running.tier > tier)) | self.gone
+        return leave[p.allocations.running]
 
     def gangs(self) -> None:
         """admitted: one cluster and one type; gang: all tasks there."""
@@ -249,16 +239,15 @@ class _Check:
     def capacity(self) -> None:
         """Σ_{j: tier ≥ p} need ≤ free + Σ_{v: tier > p} held + what moved jobs leave, for every server, resource and
         tier."""
-        p, plan = self.p, self.plan
+        p = self.p
         need = self.need * self.tasks[:, None]
         tiers = len(p.tiers)
         asked = np.zeros((len(p.servers), 3, tiers), np.int64)
         room = np.repeat(p.free[:, :, None], tiers, axis=2)
-        stopped = plan.preempt[p.allocations.running]
         for tier in range(tiers):
             rows = self.tier >= tier
             np.add.at(asked[:, :, tier], self.server[rows], need[rows])
-            gives = (stopped & (p.running.tier[p.allocations.running] > tier)) | self.gone[p.allocations.running]
+            gives = self._leave(tier)
             np.add.at(room[:, :, tier], p.allocations.server[gives], p.held[gives])
         self.short_of_gpus = asked[:, units.GPU] > room[:, units.GPU]
         for s, resource, tier in np.argwhere(asked > room).tolist():
@@ -299,10 +288,8 @@ class _Check:
         entries = p.held_devices
         at = start[p.allocations.server[entries.row]] + entries.device
         room = np.full((devices, len(p.tiers)), units.WHOLE)
-        stopped = self.plan.preempt[p.allocations.running[entries.row]]
-        moved = self.gone[p.allocations.running[entries.row]]
         for tier in range(len(p.tiers)):
-            stays = ~(stopped & (p.running.tier[p.allocations.running[entries.row]] > tier)) & ~moved
+            stays = ~self._leave(tier)[entries.row]
             np.subtract.at(room[:, tier], at[stays], entries.mgpu[stays])
         return room
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mast_opt
@@ -16,7 +17,7 @@ from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
 from mast_opt.planner.io import read_plan_of
 from mast_opt.planner.report.result_sections import goal_sections, missing_sections
 from mast_opt.problems import backends
-from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement import DataPlacement, Links
 from mast_opt.problems.data_placement.goals import money_weights
 from mast_opt.problems.data_placement.plan import today
 from mast_opt.problems.kind.problem import Problem
@@ -250,7 +251,12 @@ def test_a_goal_states_the_objective() -> None:
         mast_opt.solve_goals(policy)
 
 
-def test_money_weighs_what_the_whole_fleet_costs() -> None:
-    weights = money_weights(dearer_at_home(), 1.0)
-    assert weights["running_cost"] == pytest.approx(1 / ((4 * 10 + 2 * 12) * 730), rel=0.2)
+def test_a_dollar_weighs_by_the_highest_bill() -> None:
+    problem = dearer_at_home()
+    weights = money_weights(problem, 1.0)
+    assert weights["running_cost"] == pytest.approx(1 / (4 * 12 * 730), rel=0.2)
     assert weights["migration_cost"] == pytest.approx(weights["running_cost"] / 12, rel=0.25)
+    unpriced = problem.with_columns({"regions.gpu_price_micro": 0 * problem.regions.gpu_price_micro})
+    links = Links(np.array([0]), np.array([1]), np.array([10**7]), np.array([25.0]))
+    weights = money_weights(replace(unpriced, links=links), 1.0)
+    assert weights["running_cost"] == pytest.approx(1 / (3 * 25 * 730 / 24), rel=0.2)

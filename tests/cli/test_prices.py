@@ -9,6 +9,7 @@ import openpyxl
 import pytest
 
 import mast_opt
+from mast_opt.problems.data_placement.tables.schema import SCHEMA
 from tests.cli.conftest import Call
 
 
@@ -21,13 +22,7 @@ def book(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("sheet", "column"),
-    [
-        ("gpu_supply", "usd_per_gpu_hour"),
-        ("regions", "usd_per_tb_month"),
-        ("regions", "usd_per_tb_copied"),
-        ("links", "usd_per_tb"),
-        ("candidates", "usd_per_step"),
-    ],
+    [(table.name, one.name) for table in SCHEMA.tables for one in table.columns if one.name.startswith("usd_")],
 )
 def test_a_negative_price_is_named_with_its_cell(book: Path, call: Call, sheet: str, column: str) -> None:
     edited = openpyxl.load_workbook(book)

@@ -27,6 +27,7 @@ from mast_opt.problems.data_placement.entities import (
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.problem import SHARE, TERMS
 from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.kind.problem_data import Group
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -60,6 +61,7 @@ def problems(
     parts: int = SHARE,
     odd_labels: bool = False,
     limited: bool = False,
+    priced: bool = False,
 ) -> DataPlacement:
     """An instance of at most the given sizes.
 
@@ -69,6 +71,7 @@ def problems(
         parts: shares of current runs are multiples of 1 / parts.
         odd_labels: name things in ways that no modelling language prints as they are.
         limited: with limits on the whole plan.
+        priced: everything that may have a price has one, but for links.
     """
     R = draw(st.integers(1, regions))
     D = draw(st.integers(1, datasets))
@@ -106,12 +109,8 @@ def problems(
             ingress_mb_per_day=array(draw, R, room) * unit,
             ingress_limited=flags(draw, R, 3),
             supply_mgpu=supply,
-            **{
-                one.array.name: array(draw, R, (0, 1_500_000, 25_500_000))
-                for one in Regions.STATED
-                if one.column.name.startswith("usd_")
-            },
-            gpu_price_micro=array(draw, (R, K), (0, 2_000_000, 3_333_333)) * (supply > 0),
+            **_prices(draw, Regions, R, priced),
+            gpu_price_micro=array(draw, (R, K), (0, 2_000_000, 3_333_333)[priced:]) * (supply > 0),
         ),
         gpu_types=names("k", K),
         datasets=Datasets(
@@ -123,6 +122,7 @@ def problems(
             pinned=rules == 1,
             forbidden=rules == 2,
             residency=residency,
+            **_prices(draw, Datasets, D, priced),
         ),
         workloads=Workloads(
             labels=names("w", W),
@@ -133,11 +133,22 @@ def problems(
             output_mb=array(draw, W, (0, 0, unit, 3 * unit)),
             pinned=work_rules == 1,
             forbidden=work_rules == 2,
+            **_prices(draw, Workloads, W, priced),
         ),
         apps=apps,
         tiers=tiers,
-        options=Options(workload=options[0], gpu_type=options[1], mgpu=options[2]),
-        reads=Reads(workload=reads[0], dataset=reads[1], mb_per_day=array(draw, len(reads[0]), (1, 0, 2, 5)) * unit),
+        options=Options(
+            workload=options[0],
+            gpu_type=options[1],
+            mgpu=options[2],
+            **_prices(draw, Options, len(options[0]), priced),
+        ),
+        reads=Reads(
+            workload=reads[0],
+            dataset=reads[1],
+            mb_per_day=array(draw, len(reads[0]), (1, 0, 2, 5)) * unit,
+            **_prices(draw, Reads, len(reads[0]), priced),
+        ),
         current_runs=CurrentRuns(workload=current[0], region=current[1], gpu_type=current[2], share=current[3]),
         cpu_quotas=CpuQuotas(region=quotas[0], app=quotas[1], cpu_mcores=array(draw, len(quotas[0]), room) * 1000),
         links=_links(draw, R, room, unit) if links else None,
@@ -147,6 +158,12 @@ def problems(
         days=draw(st.sampled_from((Fraction(1), Fraction(1, 2), Fraction(7), Fraction(3, 10)))),
         limits=draw(limits()) if limited else {},
     )
+
+
+def _prices(draw: Draw, group: type[Group], rows: int, priced: bool) -> dict[str, np.ndarray]:
+    """Every price that a table states, in millionths of a dollar; none of them 0 if ``priced``."""
+    declared = (one.array.name for one in group.STATED if one.is_price)
+    return {name: array(draw, rows, (0, 1_500_000, 25_500_000)[priced:]) for name in declared}
 
 
 def limits() -> st.SearchStrategy[dict[str, Fraction]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
+from mast_opt.problems.data_placement.prices import most_usd
 from mast_opt.problems.data_placement.problem import TERMS, DataPlacement
 from mast_opt.problems.kind.overrides import Goal, Overrides
 
@@ -12,17 +12,15 @@ FIRST = dict.fromkeys(TERMS, 0.0) | {"unserved": 4000.0, "remote": 2000.0, "over
 ROOM = 0.9
 """Ratio of demand to supply above which a balanced plan counts ``peak``, in every tier."""
 MONEY = 0.1
-"""Weight of the price of everything that there is for a month, where prices are stated and no weight of theirs."""
+"""Weight of the highest bill for a month, where prices are stated and no weight of theirs."""
 MONTHS = 12
 """Months over which copies are paid off."""
 
 
 def money_weights(problem: DataPlacement, worth: float) -> Mapping[str, float]:
-    """Weights of both costs, with which all GPUs and storage for a month weigh ``worth``, to one digit."""
-    r = problem.regions
-    bill = float((r.gpu_price_micro * (r.supply_mgpu / MILLI)).sum()) * HOURS_A_MONTH
-    bill = (bill + float((r.storage_price_micro * (r.storage_mb / MB_PER_TB)).sum())) / MICRO
-    digit = float(f"{worth / max(bill, 1.0):.0e}")
+    """Weights of both costs, with which the highest bill for a month weighs ``worth``, to one digit."""
+    monthly, once = most_usd(problem)
+    digit = float(f"{worth / max(monthly, once / MONTHS, 1.0):.0e}")
     return {"running_cost": digit, "migration_cost": float(f"{digit / MONTHS:.0e}")}
 
 

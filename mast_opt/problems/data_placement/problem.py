@@ -20,7 +20,7 @@ from mast_opt.problems.data_placement.entities import SHARE, Links
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.kind.header import Objective, Term
 from mast_opt.problems.kind.limits import MOST_LIMIT, limit_faults, limit_value
-from mast_opt.problems.kind.problem_data import Bools, GroupedProblem, Ints
+from mast_opt.problems.kind.problem_data import Bools, Group, GroupedProblem, Ints
 
 if TYPE_CHECKING:
     from mast_opt.problems.data_placement.plan import Plan  # noqa: F401 - named in a string below
@@ -186,10 +186,9 @@ class DataPlacement(GroupedProblem["Plan"]):
 
     @property
     def has_prices(self) -> bool:
-        """Whether anything has a price: GPUs, or what a column of regions or links states in USD."""
-        groups = (self.regions,) if self.links is None else (self.regions, self.links)
-        stated = [(group, one) for group in groups for one in group.STATED if one.column.name.startswith("usd_")]
-        prices = (getattr(group, one.array.name) for group, one in stated)
+        """Whether anything has a price: GPUs, or what a column in USD that may be left out states, of any table."""
+        groups = (group for group in vars(self).values() if isinstance(group, Group))
+        prices = (getattr(group, one.array.name) for group in groups for one in group.STATED if one.is_price)
         return bool(self.regions.gpu_price_micro.any()) or any(price.any() for price in prices)
 
     @cached_property

@@ -32,6 +32,11 @@ class Stated:
         """Whether a group has its default if it is not given."""
         return not (self.column.required or self.array.into)
 
+    @property
+    def is_price(self) -> bool:
+        """Whether it is a price in dollars of what a plan may use: a column ``usd_…`` that may be left out."""
+        return self.column.name.startswith("usd_") and not self.column.required
+
     def default(self, rows: int) -> NDArray[Any]:
         """Array where nothing is stated."""
         return np.full(rows, self.column.default or 0, np.bool_ if self.array.content == arrays.BOOLEANS else np.int64)

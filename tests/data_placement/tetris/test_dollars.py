@@ -6,14 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.tetris.gibbs.sampler import gibbs_sweep
+from mast_opt.problems.data_placement.tetris.incumbent import Assignment, plan_of
+from mast_opt.problems.data_placement.tetris.initial_solution import first_state
 from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of, unavoidable_dollars
+from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.problems.data_placement.verification.certificate import certified_bound
+from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples
+from tests.data_placement.tetris.gibbs.test_sweeps import searching
+from tests.narrowing import some
 
 DOLLARS = ("running_cost", "migration_cost")
 
@@ -67,10 +75,54 @@ def test_a_limit_in_dollars_is_kept_without_a_weight() -> None:
 @examples(60)
 @given(problem=problems(links=False, splits=False, roomy=True))
 def test_no_plan_avoids_what_is_unavoidable(problem: DataPlacement) -> None:
-    weights = {**dict.fromkeys(problem.objective.weights, 0.0), "running_cost": 1.0}
+    weights = dict.fromkeys(problem.objective.weights, 0.0) | dict.fromkeys(DOLLARS, 1.0)
     exact = mast_opt.solve(problem, "highs", weights=weights, order=(), gap=0.0, threads=1)
     if exact.objective is not None:
-        assert unavoidable_dollars(arrays_of(problem, weights)) <= exact.objective * (1 + 1e-9) + 1e-9
+        assert unavoidable_dollars(problem, weights) <= exact.objective * (1 + 1e-9) + 1e-9
+
+
+@examples(40)
+@given(problem=problems(links=False, splits=False, refuse=False, roomy=True, priced=True), seed=st.integers(1, 99))
+def test_every_part_of_the_search_counts_every_price(problem: DataPlacement, seed: int) -> None:
+    """Where nothing but dollars counts and no limit binds, each run and each dataset has a cheapest place of its own.
+    HiGHS, the search, the sampler, the bound and what is unavoidable must all find these."""
+    p = separable(problem)
+    weights = dict(p.objective.weights)
+    exact = mast_opt.solve(p, "highs", gap=0.0, threads=1)
+    assume(exact.plan is not None)
+    optimum = pytest.approx(exact.objective, rel=1e-5)
+    assert unavoidable_dollars(p, weights) == optimum
+    a = arrays_of(p, weights)
+    relaxation = Relaxation(a, bin_packing_peak_bound(p), p.workloads.splittable)
+    relaxation.step(3)
+    assert relaxation.bound == optimum
+    sampled = some(searching(a, first_state(a, False, seed))._gibbs)
+    gibbs_sweep(a, sampled, 0, len(p.workloads), 0.0, 0.0, 0.0)
+    plan = plan_of(p, Assignment(sampled.option, sampled.region, some(exact.plan).place))
+    assert mast_opt.verify(p, plan).objective == optimum
+
+
+def separable(problem: DataPlacement) -> DataPlacement:
+    """The same without reads, pinned replicas, today's runs or limits, with weights for dollars alone."""
+    p, regions = problem, len(problem.regions)
+    plenty = np.full(regions, 10**12)
+    none = np.zeros(0, np.int64)
+    return replace(
+        p,
+        regions=p.regions.with_arrays(
+            storage_mb=plenty,
+            headroom_milli=0 * plenty,
+            cpu_mcores=plenty,
+            ingress_limited=np.zeros(regions, np.bool_),
+        ),
+        datasets=p.datasets.with_arrays(pinned=np.zeros_like(p.datasets.pinned)),
+        reads=p.reads.rows(none),
+        current_runs=p.current_runs.rows(none),
+        cpu_quotas=p.cpu_quotas.rows(none),
+        objective=replace(
+            p.objective, weights=dict.fromkeys(p.objective.weights, 0.0) | dict(zip(DOLLARS, (1.0, 3.0), strict=True))
+        ),
+    )
 
 
 def test_dollars_of_links_are_counted_by_the_last_step_and_refused_beyond_it() -> None:

@@ -51,7 +51,7 @@ def test_what_saves_least_for_its_size_is_dropped(begun: tuple[TetrisArrays, Tet
     s = placed(a, s, place)
     limit = np.where(np.arange(REGIONS) == FULL, s.storage // 2, s.storage)
     a = a._replace(storage=limit, pinned=a.pinned.copy())
-    saving = s.volume[:, FULL] * a.remote_price - np.where(a.stored[:, FULL], a.keep_price, a.new_price)
+    saving = s.volume[:, FULL] * a.remote_price - a.replica_price[:, FULL]
     pinned = int(np.argmin(saving / a.size))
     a.pinned[pinned, FULL] = True
     repair_replicas(a, s)
@@ -114,7 +114,7 @@ def test_room_that_is_left_is_used(begun: tuple[TetrisArrays, TetrisState]) -> N
     before = cost(a, s)
     repair_replicas(a, s)
     assert counted_right(a, s)
-    price = np.where(a.stored, a.keep_price[:, None], a.new_price[:, None])
+    price = a.replica_price
     pays = (s.volume * a.remote_price > price) & ~a.forbidden
     pays[:, FULL] = True
     np.testing.assert_array_equal(s.place, pays)

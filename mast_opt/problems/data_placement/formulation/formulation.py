@@ -10,6 +10,7 @@ from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
 from mast_opt.problems.data_placement.formulation.codec import Codec, Columns
 from mast_opt.problems.data_placement.formulation.index_sets import IndexSets, cells_of
 from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.prices import replica_usd, run_usd
 from mast_opt.problems.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.mip import Axis, Mip, MipBuilder
@@ -325,16 +326,11 @@ class Statement:
         """Terms running_cost, USD a month: GPUs by the hour, what is stored, what is read over links;
         migration_cost, USD: new replicas by region, copies by link."""
         p, m, c = self.p, self.m, self.cells
-        stored_usd = p.regions.storage_price_micro / MICRO
-        arriving_usd = p.regions.copy_price_micro / MICRO
-        gpu_usd = np.append(p.regions.gpu_price_micro / MICRO, np.zeros((len(p.regions), 1)), axis=1)
-        size_tb = p.datasets.size_mb[:, None] / MB_PER_TB
-        hourly = p.options.mgpu[c.run_option] / MILLI * gpu_usd[c.run_region, p.options.gpu_type[c.run_option]]
-        outputs = p.workloads.output_mb[c.run_workload] / MB_PER_TB * stored_usd[c.run_region]
-        m.term("running_cost", self.place, size_tb * stored_usd)
-        m.term("running_cost", self.run, (hourly * HOURS_A_MONTH + outputs) * self.run_unit)
+        stored, arriving = replica_usd(p)
+        m.term("running_cost", self.place, stored)
+        m.term("running_cost", self.run, run_usd(p)[c.run_option, c.run_region] * self.run_unit)
         new = ~p.datasets.stored
-        m.term("migration_cost", self.place[new], (size_tb * arriving_usd)[new])
+        m.term("migration_cost", self.place[new], arriving[new])
         if p.links is not None:
             price = p.links.price_usd_per_tb / MB_PER_TB
             read = p.reads.mb_per_day[c.local_read[self.remote_row]] * self.flow_unit

@@ -7,12 +7,12 @@ import numpy as np
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.problems.data_placement.problem import Bools, Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.problems.data_placement.tetris.operators.delta_costs import gpu_change, region_worth, type_worth
+from mast_opt.problems.data_placement.tetris.operators.delta_costs import gpu_change, option_worth, region_worth
 from mast_opt.problems.data_placement.tetris.operators.induced_moves import apply_induced_moves
 from mast_opt.problems.data_placement.tetris.operators.workload_moves import add_load, has_room
 from mast_opt.problems.data_placement.tetris.operators.workspace import Workspace, workspace_for
 from mast_opt.problems.data_placement.tetris.replica_repair import evict_excess
-from mast_opt.problems.data_placement.tetris.state import TetrisState, replica_price, state_of
+from mast_opt.problems.data_placement.tetris.state import TetrisState, state_of
 
 
 def first_state(a: TetrisArrays, refuse: bool, seed: int) -> TetrisState:
@@ -120,12 +120,12 @@ def _cheapest(a: TetrisArrays, s: TetrisState, w: int, refuse: bool) -> tuple[in
             if not has_room(a, s, w, r):
                 continue
             cost = gpu_change(a, s, a.tier[w], regions, k, 0, r, k, g, False)
-            cost -= region_worth(a, w, r) + type_worth(a, w, o, r)
+            cost -= region_worth(a, w, r) + option_worth(a, w, o, r)
             for n in range(a.read_start[w], a.read_start[w + 1]):
                 i = a.read_dataset[n]
                 if not s.place[i, r]:
                     remote = a.read_volume[n] * a.remote_price
-                    cost += min(remote, replica_price(a, i, r)) if s.copies[i] < a.copies_max[i] else remote
+                    cost += min(remote, a.replica_price[i, r]) if s.copies[i] < a.copies_max[i] else remote
             if cost < best:
                 best, best_o, best_r = cost, o, r
     if best_r < 0 and not refuse:

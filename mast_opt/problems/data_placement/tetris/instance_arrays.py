@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.by_reference import by_reference
-from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
+from mast_opt.problems.data_placement.prices import most_usd, replica_usd, run_usd
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 
 Singles = NDArray[np.float32]
@@ -77,16 +77,10 @@ class TetrisArrays(NamedTuple):
     """[K, P] per milli-GPU."""
     idle_price: FloatArray
     """[K] per milli-GPU."""
-    keep_price: FloatArray
-    """[I] of a replica where one is today, in any region."""
-    new_price: FloatArray
-    """[I] of a replica where none is today, in any region."""
-    gpu_price: FloatArray
-    """[R, K+1] of a milli-GPU in use: dollars by their weight, as the next two; 0 without GPUs."""
-    stored_price: FloatArray
-    """[R] of an MB of replicas and outputs."""
-    arriving_price: FloatArray
-    """[R] of an MB of new replicas."""
+    replica_price: FloatArray
+    """[I, R] of a replica of each dataset in every region."""
+    run_price: FloatArray
+    """[O, R] of a workload on each option in every region: dollars by their weight."""
     remote_reads: bool
     """True if remote reads are allowed. If not, a start may have some, but no incumbent has any."""
     remote_price: float
@@ -129,15 +123,15 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
     if not p.remote_reads:
         read_price = FORBIDDEN_READ * penalty_scale
     twin_class, twin, twin_start = _interchangeable(p)
-    new_price = (weights["storage"] + weights["copy"]) * size_share
-    gpu_price, stored_price, arriving_price = _dollars(p, weights)
+    keep_price, new_price = weights["storage"] * size_share, (weights["storage"] + weights["copy"]) * size_share
+    run_price, replica_price = _dollars(p, weights)
+    replica_price += np.where(p.datasets.stored, keep_price[:, None], new_price[:, None])
     typed = p.current_runs.gpu_type < len(p.gpu_types)
     shares = np.zeros((workloads, len(p.gpu_types) + 1))
     at = (p.current_runs.workload[typed], p.current_runs.gpu_type[typed])
     np.add.at(shares, at, p.current_runs.share[typed] / SHARE)
-    costliest = new_price + p.datasets.size_mb * (stored_price + arriving_price).max(initial=0.0)
     stakes = np.zeros(workloads)
-    np.add.at(stakes, p.reads.workload, volume * read_price + costliest[p.reads.dataset])
+    np.add.at(stakes, p.reads.workload, volume * read_price + replica_price.max(axis=1)[p.reads.dataset])
     arrays = TetrisArrays(
         option_start=np.searchsorted(p.options.workload, np.arange(workloads + 1)),
         option_type=p.options.gpu_type,
@@ -175,11 +169,8 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
         peak_level=p.peak_level,
         overload_price=weights["overload"] * tier_weight[None, :] * per_gpu[:, None],
         idle_price=weights["idle"] * per_gpu,
-        keep_price=weights["storage"] * size_share,
-        new_price=new_price,
-        gpu_price=gpu_price,
-        stored_price=stored_price,
-        arriving_price=arriving_price,
+        replica_price=replica_price,
+        run_price=run_price,
         remote_reads=p.remote_reads,
         remote_price=float(read_price),
         relief=RELIEF * penalty_scale,
@@ -207,46 +198,29 @@ def _penalty_scale(p: DataPlacement, weights: dict[str, float]) -> float:
         weights["overload"] * p.tier_weight.max(initial=0.0) / 10,
         *(weights[term] / 10 for term in ("idle", "remote", "copy", "storage", "moved_work", "retyped_work")),
         weights["unserved"] / 100 if p.may_refuse else 0.0,
-        _most_dollars(p, weights) / 10,
+        float(np.dot(most_usd(p), [weights["running_cost"], weights["migration_cost"]])) / 10,
     ]
     return max(1.0, float(max(largest)) / 10)
 
 
-def _dollars(p: DataPlacement, weights: dict[str, float]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Prices [R, K+1] of a milli-GPU, [R] of an MB stored and [R] of an MB that arrives; links have none here."""
-    running, migration = weights["running_cost"] / MICRO, weights["migration_cost"] / MICRO
-    gpu = np.append(p.regions.gpu_price_micro, np.zeros((len(p.regions), 1), np.int64), axis=1)
-    return (
-        np.multiply(gpu, running * HOURS_A_MONTH / MILLI, dtype=np.float64),
-        np.multiply(p.regions.storage_price_micro, running / MB_PER_TB, dtype=np.float64),
-        np.multiply(p.regions.copy_price_micro, migration / MB_PER_TB, dtype=np.float64),
-    )
+def _dollars(p: DataPlacement, weights: dict[str, float]) -> tuple[FloatArray, FloatArray]:
+    """Prices [O, R] of runs and [I, R] of replicas in dollars, by the weights of the terms; links have none here."""
+    stored, arriving = replica_usd(p)
+    return weights["running_cost"] * run_usd(p), weights["running_cost"] * stored + weights["migration_cost"] * arriving
 
 
-def _most_dollars(p: DataPlacement, weights: dict[str, float]) -> float:
-    """Cost of everything at the highest prices, counted once, by the weights of the terms in dollars."""
-    gpu, stored, arriving = (price.max(initial=0.0) for price in _dollars(p, weights))
-    mgpu = np.zeros(len(p.workloads))
-    np.maximum.at(mgpu, p.options.workload, p.options.mgpu)
-    data, output = float(p.datasets.size_mb.sum()), float(p.workloads.output_mb.sum())
-    return float(gpu * mgpu.sum() + stored * (data + output) + arriving * data)
-
-
-def unavoidable_dollars(a: TetrisArrays) -> float:
+def unavoidable_dollars(problem: DataPlacement, weights: dict[str, float]) -> float:
     """Cost of every plan in dollars, by the weights of the terms, but for work that may be left out: the cheapest place
     of each workload, and as few replicas as there must be where they cost least."""
-    if not (a.gpu_price.any() or a.stored_price.any()):
-        return 0.0
-    owner = np.repeat(np.arange(len(a.tier)), np.diff(a.option_start))
-    regions = len(a.stored_price)
-    cell = a.option_mgpu[:, None] * a.gpu_price.T[a.option_type] + a.output[owner, None] * a.stored_price
-    cell = np.where(a.option_region[:, :regions], cell, np.inf).min(axis=1)
-    least = np.where(a.option_region[:, regions], 0.0, cell)
-    cheapest = np.full(len(a.tier), np.inf)
-    np.minimum.at(cheapest, owner, least)
-    rank = np.minimum(a.copies_min, regions)
-    replicas = np.concatenate([[0.0], np.cumsum(np.sort(a.stored_price))])[rank]
-    return float(cheapest[np.isfinite(cheapest)].sum() + (a.size * replicas).sum())
+    p = problem
+    run, replica = _dollars(p, weights)
+    cheapest = np.full(len(p.workloads), np.inf)
+    np.minimum.at(cheapest, p.options.workload, np.where(p.option_regions, run, np.inf).min(axis=1))
+    total = 0.0 if p.may_refuse else float(cheapest[np.isfinite(cheapest)].sum())
+    least = np.cumsum(np.sort(np.where(p.closed, np.inf, replica), axis=1), axis=1)
+    rank = np.minimum(p.datasets.copies_min, len(p.regions))
+    needed = np.take_along_axis(least, np.maximum(rank - 1, 0)[:, None], axis=1)[:, 0]
+    return total + float(needed[(rank > 0) & np.isfinite(needed)].sum())
 
 
 def _one_layout(array: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
 from mast_opt.problems.data_placement.problem import Bools, Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.problems.data_placement.tetris.state import TetrisState, replica_fits, replica_prices, set_replica
+from mast_opt.problems.data_placement.tetris.state import TetrisState, replica_fits, set_replica
 
 SPARE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Share of their storage that regions clear for what others cannot hold, more and more until it is enough."""
@@ -63,7 +63,7 @@ def _add_by_density(a: TetrisArrays, s: TetrisState, r: int) -> None:
 
 def _saving(a: TetrisArrays, s: TetrisState, datasets: Ints) -> FloatArray:
     """[datasets, R] what a replica saves readers, less what it costs."""
-    return np.asarray(s.volume[datasets] * a.remote_price - replica_prices(a, datasets))
+    return np.asarray(s.volume[datasets] * a.remote_price - a.replica_price[datasets])
 
 
 @compiled

@@ -104,34 +104,16 @@ def cost(a: TetrisArrays, s: TetrisState) -> float:
     idle = np.maximum(a.supply - s.demand[:, :, -1], 0)
     above = s.peak - a.peak_level
     total = float((above * a.peak_price).sum() + (over * a.overload_price).sum() + (idle * a.idle_price).sum())
-    total += float(replica_prices(a)[s.place].sum())
+    total += float(a.replica_price[s.place].sum())
     runs = np.flatnonzero(s.region < regions)
     region, option = s.region[runs], s.option[runs]
-    total += float((a.option_mgpu[option] * a.gpu_price[region, a.option_type[option]]).sum())
-    total += float((a.output[runs] * a.stored_price[region]).sum())
+    total += float(a.run_price[option, region].sum())
     total += float(s.volume[~s.place].sum()) * a.remote_price
     total += float(a.refuse_price[s.region == regions].sum())
     today = np.repeat(np.arange(len(s.region)), np.diff(a.today_start))
     left = np.where(s.region[today] != a.today_region, a.today_share, 0.0)
     total += float((a.retype_price * a.typed_share).sum() - (a.retype_price[runs] * a.kept_share[option]).sum())
     return total + float((a.move_price[today] * left).sum())
-
-
-def replica_prices(a: TetrisArrays, datasets: Ints | slice = slice(None)) -> FloatArray:
-    """[datasets, R] price of a replica of each dataset in every region."""
-    stored, size = a.stored[datasets], a.size[datasets, None]
-    base = np.where(stored, a.keep_price[datasets, None], a.new_price[datasets, None])
-    return np.asarray(base + size * (a.stored_price + np.where(stored, 0.0, a.arriving_price)))
-
-
-@kernel
-def replica_price(a: TetrisArrays, i: int, r: int) -> float:
-    """Price of a replica of dataset i in region r."""
-    if a.stored[i, r]:
-        price: float = a.keep_price[i] + a.size[i] * a.stored_price[r]
-    else:
-        price = a.new_price[i] + a.size[i] * (a.stored_price[r] + a.arriving_price[r])
-    return price
 
 
 def forbidden(a: TetrisArrays, s: TetrisState) -> float:

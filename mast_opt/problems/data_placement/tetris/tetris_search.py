@@ -98,7 +98,7 @@ class TetrisSearch:
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(self.strategy.chains)]
         self.bounding = self._bounding(bounded) if proving and bounded is not None else Unbounded()
         first_cost = cost(self.a, first)
-        fixed = forbidden(self.a, first) + self._earlier_cost(first) + unavoidable_dollars(self.a)
+        fixed = forbidden(self.a, first) + self._earlier_cost(first) + unavoidable_dollars(parts.problem, raised)
         mean = max(first_cost - fixed, 1e-12) / max(workloads, 1)
         cooling = Cooling(mean, self.strategy.hot, params.cooling)
         slices = KernelRuns(self.a, refuse, len(self.random), params.operators, small=multistart)

@@ -31,7 +31,7 @@ from mast_opt.problems.data_placement.tetris.kept_certificate import kept_certif
 from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.replica_repair import repair_replicas
-from mast_opt.problems.data_placement.tetris.state import TetrisState, replica_prices, state_of
+from mast_opt.problems.data_placement.tetris.state import TetrisState, state_of
 from mast_opt.problems.data_placement.tetris.tetris_search import TetrisSearch
 from mast_opt.problems.data_placement.tetris.workload_parts import WorkloadParts
 from mast_opt.problems.data_placement.verification.certificate import Certificate
@@ -86,10 +86,10 @@ def bound_block(call: BlockCall, cancel: threading.Event) -> Certificate:
     weights = dict(problem.objective.weights)
     a = arrays_of(problem, weights)
     size = np.ceil(a.size * data.cost_share).astype(np.int64)
-    keep, new = a.keep_price * data.cost_share, a.new_price * data.cost_share
-    for array in (size, keep, new):
+    replica_price = a.replica_price * data.cost_share[:, None]
+    for array in (size, replica_price):
         array.flags.writeable = False  # as the other arrays: kernels are compiled for every combination
-    a = a._replace(size=size, keep_price=keep, new_price=new)
+    a = a._replace(size=size, replica_price=replica_price)
     params = replace(call.params.relaxation, roundings=0)  # rows of a block are no rows of the whole: rounded by others
     relaxation = Relaxation(a, data.floor, problem.workloads.splittable, params)
     counted = call.time_limit_s is None or call.iterations is not None
@@ -310,7 +310,7 @@ def _state(problem: DataPlacement, a: TetrisArrays, place: Bools, run: Runs) -> 
 def _paying(a: TetrisArrays, s: TetrisState) -> Bools:
     """[I, R] the replicas that save their readers more than they cost, but no fewer or more than there must or may
     be."""
-    saving = np.where(s.place, s.volume * a.remote_price - replica_prices(a), -np.inf)
+    saving = np.where(s.place, s.volume * a.remote_price - a.replica_price, -np.inf)
     saving[a.pinned] = np.inf
     rank = np.empty_like(s.volume)
     order = np.argsort(-saving, axis=1, kind="stable")

@@ -18,7 +18,6 @@ from mast_opt.core.jit import compiled, kernel
 from mast_opt.problems.data_placement.problem import Bools, Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import Singles, TetrisArrays
 from mast_opt.problems.data_placement.tetris.lagrangian.projections import BARRED, NONE
-from mast_opt.problems.data_placement.tetris.state import replica_price
 
 DECIDING = 4
 """Columns after those of the regions."""
@@ -106,7 +105,7 @@ def fill_reduced_costs(a: TetrisArrays, volume: Singles, region: Ints, reduced_c
     regions = a.stored.shape[1]
     for i in range(len(a.size)):
         for r in range(regions):
-            reduced_cost[i, r] = np.float32(replica_price(a, i, r))
+            reduced_cost[i, r] = np.float32(a.replica_price[i, r])
             if a.pinned[i, r]:
                 reduced_cost[i, r] = -BARRED
             elif a.forbidden[i, r]:

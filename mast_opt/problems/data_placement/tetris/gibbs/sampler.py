@@ -49,7 +49,7 @@ class GibbsState(NamedTuple):
     volume: Singles
     """[N] what each read costs when it is remote."""
     held: Singles
-    """[R] price of an MB stored, for what work puts out."""
+    """[R] congestion price of an MB stored, for what work puts out."""
     core: Singles
     """[R] price of a millicore."""
     core_before: FloatArray
@@ -103,7 +103,7 @@ def _price_reads(a: TetrisArrays, b: GibbsState, w: int) -> None:
     regions, here, last = len(b.reads), b.region[w], len(a.read_dataset) - 1
     cores, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
     for r in range(regions):
-        b.reads[r] = cores * b.core[r] + output * (b.held[r] + SINGLE(a.stored_price[r]))
+        b.reads[r] = cores * b.core[r] + output * b.held[r]
     back = NONE
     for n in range(a.read_start[w], a.read_start[w + 1]):
         fetch_row(b.reduced_cost, a.read_dataset[min(n + AHEAD, last)])
@@ -127,13 +127,15 @@ def _price_option(a: TetrisArrays, b: GibbsState, w: int, o: int, temperature: n
     kept = SINGLE(a.kept_share[o] * a.retype_price[w])
     if k < b.gpus.entry.shape[0]:
         for r in range(regions):
-            price = b.gpus.entry[k, p, r] + gpus * b.gpus.growth[k, p, r] + SINGLE(a.gpu_price[r, k])
+            price = b.gpus.entry[k, p, r] + gpus * b.gpus.growth[k, p, r]
             b.cost[r] = b.reads[r] - kept + gpus * price - temperature * b.noise[noise + r]
         if o == b.option[w] and b.region[w] < regions:
             b.cost[b.region[w]] -= SINGLE(2) * gpus * gpus * b.gpus.growth[k, p, b.region[w]]
     else:
         for r in range(regions):
             b.cost[r] = b.reads[r] - temperature * b.noise[noise + r]
+    for r in range(regions):
+        b.cost[r] += SINGLE(a.run_price[o, r])
     b.cost[regions] = SINGLE(a.refuse_price[w]) - temperature * b.noise[noise + regions]
     for r in range(regions + 1):
         b.cost[r] = b.cost[r] if a.option_region[o, r] else BARRED

@@ -62,7 +62,7 @@ class GibbsSweeps:
         self._sweeps, self._repairing = 0, Throttle()
         self._stiff = min(params.stiffness, params.gang_stiffness / max(gang, 1e-9)) / len(a.cpu)
         self._cores = params.core_stiffness * unit * len(a.tier) / max(int(a.cpu_need.sum()), 1)
-        copies = float(a.new_price.sum()) or float((a.read_volume * a.remote_price).sum())
+        copies = float(a.replica_price.max(axis=1).sum()) or float((a.read_volume * a.remote_price).sum())
         self._storage = params.storage_step * copies / max(int(a.size.sum()), 1)
         self._held, self._new = np.zeros(len(a.cpu)), np.zeros(len(a.cpu))
         self._rise = self._held, self._new

@@ -14,10 +14,10 @@ from mast_opt.problems.data_placement.tetris.lagrangian.workload_step import Pri
 
 @kernel
 def _replica_costs(a: TetrisArrays, i: int, charges: RowPrices, point: PrimalIterate, cost: Singles) -> None:
-    keep, new, size = SINGLE(a.keep_price[i]), SINGLE(a.new_price[i]), SINGLE(a.size[i])
+    size = SINGLE(a.size[i])
     for r in range(len(cost)):
-        price = keep + size * charges.held[r] if a.stored[i, r] else new + size * charges.new[r]
-        cost[r] = price - point.asked[i, r]
+        charge = charges.held[r] if a.stored[i, r] else charges.new[r]
+        cost[r] = SINGLE(a.replica_price[i, r]) + size * charge - point.asked[i, r]
 
 
 @kernel

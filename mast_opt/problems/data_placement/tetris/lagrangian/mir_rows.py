@@ -43,8 +43,6 @@ class MirRows(NamedTuple):
     """[R, K·P·J, C] what one of a class takes of the rows ``worst``, as a part of the supply."""
     worst_limit: FloatArray
     """[R, K, P, J] what they hold while the peak is the smallest possible."""
-    dollars: FloatArray
-    """[C + 1, R] what one of a class costs in dollars, by the weight of that term."""
 
     def load(self, rows: FloatArray, demand: FloatArray) -> FloatArray:
         """[R, K, P, J] what is taken of ``over`` or ``worst`` by so much [R, C + 1] of every class."""
@@ -56,7 +54,7 @@ class MirRows(NamedTuple):
         regions, rows, _ = self.over.shape
         flat = (regions, 1, rows)
         each = np.matmul(over.reshape(flat), self.over) + np.matmul(worst.reshape(flat), self.worst)
-        return np.concatenate([each[:, 0].T, np.zeros((1, regions))]) + self.dollars
+        return np.concatenate([each[:, 0].T, np.zeros((1, regions))])
 
 
 def mir_rows_of(a: TetrisArrays, floor: FloatArray, splittable: Bools, params: RelaxationParams) -> MirRows:
@@ -107,9 +105,8 @@ def mir_rows_of(a: TetrisArrays, floor: FloatArray, splittable: Bools, params: R
                     table[:, k, p, j] = np.where(takes & ~counted, sizes, 0.0) / unit[:, None]
                     limits[:, k, p, j] = limit // d * (d - rest) / unit
     flat = (regions, kinds * tiers * shape[3], len(class_type))
-    dollars = np.concatenate([class_size[:, None] * a.gpu_price.T[class_type], np.zeros((1, regions))])
     over, worst = over.reshape(flat), worst.reshape(flat)
-    return MirRows(rounded, option_class, option_amount, over, over_limit, worst, worst_limit, dollars)
+    return MirRows(rounded, option_class, option_amount, over, over_limit, worst, worst_limit)
 
 
 def round_by(size: Ints, d: int, rest: FloatArray) -> FloatArray:

@@ -79,7 +79,7 @@ class Relaxation:
         self.converged = False
         """Whether the bound has stopped improving."""
         finite = self._read_cap[np.isfinite(self._read_cap)]
-        typical = float(finite.mean()) if finite.any() else float(a.new_price.mean())
+        typical = float(finite.mean()) if finite.any() else float(a.replica_price.max(axis=1).mean())
         self._omega = 0.5 / typical if typical > 0 else 1.0
         self._stress = 2 * self._omega
         self._weigh()
@@ -217,8 +217,7 @@ class Relaxation:
         """Charges of the regions' rows at these prices."""
         cpu = np.tile(prices.cpu, (len(self._limited), 1))
         cpu[self._limited] += prices.quota[self._a.quota_row[self._limited]]
-        held = prices.storage + self._a.stored_price
-        new = held + prices.ingress + self._a.arriving_price
+        held, new = prices.storage, prices.storage + prices.ingress
         return workload_step.RowPrices(*(price.astype(SINGLE) for price in (self.gpu_price(prices), cpu, held, new)))
 
     def _note(self, bound: float, prices: Multipliers) -> None:

@@ -152,7 +152,7 @@ def _option_costs(
 ) -> None:
     regions = len(reads)
     for r in range(regions):
-        price = reads[r] + (leave - kept) + amount * gpu[own, r]
+        price = reads[r] + (leave - kept) + amount * gpu[own, r] + SINGLE(a.run_price[o, r])
         cost[at + r] = price if a.option_region[o, r] else BARRED
     cost[at + regions] = refuse + leave if a.option_region[o, regions] else BARRED
 

@@ -15,7 +15,6 @@ import numpy as np
 from mast_opt.core.jit import compiled
 from mast_opt.problems.data_placement.problem import Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.problems.data_placement.tetris.state import replica_prices
 
 WEIGHT_BITS = 40
 """All weights together stay below two to this power, so that no sum of them overflows."""
@@ -56,7 +55,7 @@ def co_access_graph(a: TetrisArrays) -> Graph:
     tail, head = np.concatenate((low, high)), np.concatenate((high, low))
     order = np.lexsort((head, tail))
     unit = scale / a.remote_price
-    price = replica_prices(a)
+    price = a.replica_price
     pull = np.rint(np.minimum((price.max(axis=1, keepdims=True) - price) * unit, 1 << WEIGHT_BITS))
     closed = a.forbidden | (a.pinned.any(axis=1, keepdims=True) & ~a.pinned)
     return Graph(

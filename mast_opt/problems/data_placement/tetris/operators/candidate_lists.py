@@ -23,10 +23,10 @@ def invalidate_cache(surrogate: SurrogateBuffers) -> None:
 
 
 @kernel
-def _local_reads(a: TetrisArrays, s: TetrisState, w: int, saved: Singles) -> None:
-    """Savings of w in each region that holds what it reads, and where it runs today, less the price of its output."""
+def _local_reads(a: TetrisArrays, s: TetrisState, w: int, o: int, saved: Singles) -> None:
+    """Savings of w on option o in each region that holds what it reads, and where it runs today, less its price."""
     for r in range(len(saved)):
-        saved[r] = -np.float32(a.output[w] * a.stored_price[r])
+        saved[r] = -np.float32(a.run_price[o, r])
     for n in range(a.read_start[w], a.read_start[w + 1]):
         i, price = a.read_dataset[n], np.float32(a.read_volume[n] * a.remote_price)
         for r in range(len(saved)):
@@ -56,7 +56,7 @@ def sample_region_by_surrogate(
     """The part's region, other than w's, where w would cost least on option o, give or take the temperature; −1 if
     there is none with enough cores."""
     row = _entry_row(a, s, w, o, surrogate)
-    _local_reads(a, s, w, surrogate.saved)
+    _local_reads(a, s, w, o, surrogate.saved)
     noise, scale = below(s.random, NOISES), np.float32(temperature)
     least, best, here = np.float32(np.inf), -1, s.region[w]
     for at in range(len(part.regions)):
@@ -80,7 +80,7 @@ def sample_swap_partner(
 ) -> int:
     """A swap partner for w: of ``partners`` drawn among its twins, the best one in another region of the part, give or
     take the temperature; w itself if there is none."""
-    _local_reads(a, s, w, surrogate.saved)
+    _local_reads(a, s, w, s.option[w], surrogate.saved)
     c, here = a.twin_class[w], s.region[w]
     first, count = a.twin_start[c], a.twin_start[c + 1] - a.twin_start[c]
     noise, scale = below(s.random, NOISES), np.float32(temperature)

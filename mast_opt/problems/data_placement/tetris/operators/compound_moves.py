@@ -5,11 +5,11 @@ from __future__ import annotations
 from mast_opt.core.jit import kernel
 from mast_opt.problems.data_placement.problem import Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.problems.data_placement.tetris.operators.delta_costs import gpu_change, region_worth
+from mast_opt.problems.data_placement.tetris.operators.delta_costs import gpu_change, option_worth, region_worth
 from mast_opt.problems.data_placement.tetris.operators.induced_moves import apply_induced_moves, undo_induced_moves
 from mast_opt.problems.data_placement.tetris.operators.workload_moves import add_load
 from mast_opt.problems.data_placement.tetris.operators.workspace import CompoundMoveBuffers, Workspace
-from mast_opt.problems.data_placement.tetris.state import TetrisState, replica_price, set_replica
+from mast_opt.problems.data_placement.tetris.state import TetrisState, set_replica
 from mast_opt.problems.search.random_scalar import metropolis_threshold
 
 
@@ -176,7 +176,7 @@ def _set_replicas(
     delta = 0.0
     for j in range(datasets):
         d = closure.datasets[j]
-        price = replica_price(a, d, r) - s.volume[d, r] * a.remote_price
+        price = a.replica_price[d, r] - s.volume[d, r] * a.remote_price
         delta += price if present else -price
         set_replica(a, s, d, r, present)
     return delta
@@ -190,8 +190,10 @@ def _move_demand(
     delta = 0.0
     for j in range(workloads):
         w = closure.workloads[j]
-        k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
+        o = s.option[w]
+        k, g = a.option_type[o], a.option_mgpu[o]
         delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + region_worth(a, w, r0) - region_worth(a, w, r1)
+        delta += option_worth(a, w, o, r0) - option_worth(a, w, o, r1)
         add_load(a, s, w, r0, -1)
         add_load(a, s, w, r1, 1)
     return delta

@@ -16,21 +16,19 @@ def penalty_reduction(a: TetrisArrays, used: int, limit: int, amount: int) -> fl
 
 @kernel
 def region_worth(a: TetrisArrays, w: int, r: int) -> float:
-    """Savings of w in r whatever its option (R: left out): by the share that stays there, less its output's price."""
+    """Savings of w in r whatever its option, by the share that stays there."""
     share = 0.0
     for c in range(a.today_start[w], a.today_start[w + 1]):
         if a.today_region[c] == r:
             share += a.today_share[c]
     worth: float = share * a.move_price[w]
-    if r < len(a.stored_price):
-        worth -= a.output[w] * a.stored_price[r]
     return worth
 
 
 @kernel
-def type_worth(a: TetrisArrays, w: int, o: int, r: int) -> float:
-    """Savings of w on option o in r (R: left out), by the share that keeps its GPU type."""
-    return 0.0 if r >= len(a.stored_price) else a.kept_share[o] * a.retype_price[w]
+def option_worth(a: TetrisArrays, w: int, o: int, r: int) -> float:
+    """Savings of w on option o in r (R: left out), by the share that keeps its GPU type, less what the run costs."""
+    return 0.0 if r >= a.run_price.shape[1] else a.kept_share[o] * a.retype_price[w] - a.run_price[o, r]
 
 
 @kernel
@@ -72,10 +70,6 @@ def gpu_change(
     leaves = r0 < regions and k0 < kinds and g0 > 0
     enters = r1 < regions and k1 < kinds and g1 > 0
     delta = 0.0
-    if leaves:
-        delta -= g0 * a.gpu_price[r0, k0]
-    if enters:
-        delta += g1 * a.gpu_price[r1, k1]
     for p in range(tier, s.demand.shape[2]):
         if leaves and enters and k0 == k1:
             peak = _new_peak(a, s, k0, p, r0, g0, r1, g1)

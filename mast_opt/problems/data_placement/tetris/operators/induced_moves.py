@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mast_opt.core.jit import kernel
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.problems.data_placement.tetris.operators.delta_costs import penalty_reduction
-from mast_opt.problems.data_placement.tetris.state import TetrisState, replica_fits, replica_price, set_replica
+from mast_opt.problems.data_placement.tetris.state import TetrisState, replica_fits, set_replica
 
 ADD, DROP = 1, 2
 
@@ -27,13 +27,13 @@ def apply_induced_moves(a: TetrisArrays, s: TetrisState, w: int, r0: int, r1: in
             if not s.place[i, r0]:
                 delta -= volume * a.remote_price
             else:
-                drop = not a.pinned[i, r0] and left * a.remote_price < replica_price(a, i, r0)
+                drop = not a.pinned[i, r0] and left * a.remote_price < a.replica_price[i, r0]
             s.volume[i, r0] = left
         if r1 < regions:
             before = s.volume[i, r1]
             s.volume[i, r1] = before + volume
             if not s.place[i, r1]:
-                price = replica_price(a, i, r1)
+                price = a.replica_price[i, r1]
                 room = s.copies[i] < a.copies_max[i] or drop
                 if room and (before + volume) * a.remote_price > price and replica_fits(a, s, i, r1):
                     delta += price - before * a.remote_price
@@ -42,7 +42,7 @@ def apply_induced_moves(a: TetrisArrays, s: TetrisState, w: int, r0: int, r1: in
                 else:
                     delta += volume * a.remote_price
         if drop and s.copies[i] > a.copies_min[i]:
-            delta += s.volume[i, r0] * a.remote_price - replica_price(a, i, r0)
+            delta += s.volume[i, r0] * a.remote_price - a.replica_price[i, r0]
             delta += penalty_reduction(a, s.storage[r0], a.storage[r0], a.size[i])
             set_replica(a, s, i, r0, False)
             done |= DROP
@@ -82,10 +82,10 @@ def evaluate_induced_moves(a: TetrisArrays, s: TetrisState, w: int, r0: int, r1:
             if not s.place[i, r0]:
                 delta -= volume * a.remote_price
             else:
-                left, old = (s.volume[i, r0] - volume) * a.remote_price, replica_price(a, i, r0)
+                left, old = (s.volume[i, r0] - volume) * a.remote_price, a.replica_price[i, r0]
                 drop = not a.pinned[i, r0] and left < old
         if r1 < regions and not s.place[i, r1]:
-            before, price, size = s.volume[i, r1], replica_price(a, i, r1), a.size[i]
+            before, price, size = s.volume[i, r1], a.replica_price[i, r1], a.size[i]
             if (
                 (copies < a.copies_max[i] or drop)
                 and (before + volume) * a.remote_price > price

@@ -13,9 +13,9 @@ from mast_opt.core.jit import kernel
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.problems.data_placement.tetris.operators.delta_costs import (
     gpu_change,
+    option_worth,
     penalty_reduction,
     region_worth,
-    type_worth,
 )
 from mast_opt.problems.data_placement.tetris.operators.induced_moves import (
     apply_induced_moves,
@@ -76,7 +76,7 @@ def move_workload(
     k0, g0, k1, g1 = a.option_type[o0], a.option_mgpu[o0], a.option_type[o1], a.option_mgpu[o1]
     threshold = metropolis_threshold(s.random, temperature)
     delta = gpu_change(a, s, a.tier[w], r0, k0, g0, r1, k1, g1, False)
-    delta += type_worth(a, w, o0, r0) - type_worth(a, w, o1, r1)
+    delta += option_worth(a, w, o0, r0) - option_worth(a, w, o1, r1)
     if r0 != r1:
         delta += region_worth(a, w, r0) - region_worth(a, w, r1)
         if r1 == regions:
@@ -136,8 +136,8 @@ def swap_workloads(
     regions = s.place.shape[1]
     threshold = metropolis_threshold(s.random, temperature)
     delta = region_worth(a, w, rw) + region_worth(a, v, rv) - region_worth(a, w, rv) - region_worth(a, v, rw)
-    delta += type_worth(a, w, s.option[w], rw) + type_worth(a, v, s.option[v], rv)
-    delta -= type_worth(a, w, ow, rv) + type_worth(a, v, ov, rw)
+    delta += option_worth(a, w, s.option[w], rw) + option_worth(a, v, s.option[v], rv)
+    delta -= option_worth(a, w, ow, rv) + option_worth(a, v, ov, rw)
     if rw == regions:
         delta += a.refuse_price[v] - a.refuse_price[w]
     elif rv == regions:

@@ -11,7 +11,7 @@ import mast_opt
 from mast_opt.core.errors import InstanceError
 from mast_opt.problems.data_placement.entities import CurrentRuns
 from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
-from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.data_placement.plan import filled, today
 from tests.data_placement.support import begun_with
 from tests.data_placement.workshop import A100, NO_GPU, PLAN, PROBLEM, A, B, C, ints
 from tests.narrowing import some
@@ -83,6 +83,15 @@ def test_what_no_region_holds_is_read_from_nowhere() -> None:
     assert plan is not None
     assert lost not in plan.remote_dataset.tolist()
     assert (plan.remote_source >= 0).all()
+
+
+def test_a_run_that_cannot_read_breaks_one_limit_for_each_read() -> None:
+    problem = replace(settled(), remote_reads=False)
+    plan = filled(problem, np.zeros_like(problem.datasets.stored), some(today(problem)).rows("run"))
+    broken = [one.name for one in mast_opt.verify(problem, plan).violations]
+    assert sum(name.startswith("local") for name in broken) == len(problem.reads)
+    assert not any(name.startswith("remote") for name in broken)
+    assert not len(filled(replace(problem, remote_reads=True), plan.place, plan.rows("run")).remote_source)
 
 
 def test_an_instance_that_does_not_tell_has_none() -> None:

@@ -153,8 +153,17 @@ def fill_remote(
     return pair_workload[entry], dataset, first_holder(place)[dataset], target, total[entry]
 
 
+def possible_remote(problem: DataPlacement, place: Bools, run: Sequence[Ints]) -> list[Ints]:
+    """As ``fill_remote``, without reads of what no region holds; none where remote reads are forbidden."""
+    remote = fill_remote(problem, place, *run)
+    possible = (remote[2] >= 0) & problem.remote_reads
+    return [column[possible] for column in remote]
+
+
 def filled(problem: DataPlacement, place: Bools, run: Sequence[Ints]) -> Plan:
     """Plan with these replicas and runs; copies and remote reads come from the first region that holds the dataset.
+
+    Where that is no region, or where remote reads are forbidden, the verifier finds that the run cannot read.
 
     Args:
         problem: the instance.
@@ -162,15 +171,15 @@ def filled(problem: DataPlacement, place: Bools, run: Sequence[Ints]) -> Plan:
         run: the arrays ``run_workload`` (ascending), ``run_region``, ``run_type`` and ``run_share`` of the plan. Work
             that has no entry is not served.
     """
-    rows = (*run, *fill_copies(problem, place), *fill_remote(problem, place, *run))
-    return Plan(place, *rows)
+    return Plan(place, *run, *fill_copies(problem, place), *possible_remote(problem, place, run))
 
 
 def today(problem: DataPlacement) -> Plan | None:
     """Present replicas and runs as a plan; None if the instance does not say where work runs.
 
     GPU types that are not stated are those of ``assumed_types``. A dataset that a region does not hold is read from
-    the first region that holds it, if any does, whatever the links allow. So the plan may break limits.
+    the first region that holds it, if any does and remote reads are allowed, whatever the links allow. So the plan may
+    break limits.
     """
     p = problem
     if not len(p.current_runs):
@@ -184,10 +193,9 @@ def today(problem: DataPlacement) -> Plan | None:
     np.add.at(share, at, p.current_runs.share)
     workload, region, kind = np.unravel_index(cell[share > 0], grid)
     share = share[share > 0]
-    remote = fill_remote(p, p.datasets.stored, workload, region, kind, share)
-    known = (column[remote[2] >= 0] for column in remote)
+    run = workload, region, kind, share
     none = [np.zeros(0, np.int64) for _ in RELATIONS["copy"]]
-    return Plan(p.datasets.stored.copy(), workload, region, kind, share, *none, *known)
+    return Plan(p.datasets.stored.copy(), *run, *none, *possible_remote(p, p.datasets.stored, run))
 
 
 def assumed_types(problem: DataPlacement, plan: Plan | None = None) -> Ints:

@@ -7,7 +7,7 @@ import numpy as np
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.problems.data_placement import entities
 from mast_opt.problems.data_placement.goals import MONEY, money_weights
-from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote
+from mast_opt.problems.data_placement.plan import Plan, fill_copies, possible_remote
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints, Links
 from mast_opt.problems.data_placement.tables.schema import FORBIDDEN, PINNED, SCHEMA
 from mast_opt.problems.kind.header import Header
@@ -228,8 +228,7 @@ def in_full(problem: DataPlacement, plan: Plan) -> Plan:
     if not len(plan.copy_share):
         plan = plan.with_rows(copy=fill_copies(problem, plan.place))
     if not len(plan.remote_share):
-        remote = fill_remote(problem, plan.place, *plan.rows("run"))
-        plan = plan.with_rows(remote=[column[remote[2] >= 0] for column in remote])
+        plan = plan.with_rows(remote=possible_remote(problem, plan.place, plan.rows("run")))
     return plan
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import InputError
-from mast_opt.live.hosts.slurm.host import RealPrograms, SlurmHost, servers_of, spec_of
+from mast_opt.live.hosts.slurm.host import RealPrograms, SlurmHost
 from mast_opt.live.hosts.slurm.reading import cluster_of
+from mast_opt.live.hosts.slurm.specs import servers_of, spec_of
 from mast_opt.live.loop.commands import Drop
 from mast_opt.live.loop.events import JobSpec, Submitted
 from mast_opt.live.loop.job_states import JobState

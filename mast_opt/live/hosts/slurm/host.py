@@ -11,31 +11,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
-
 from mast_opt.core.errors import InputError
-from mast_opt.core.units import MILLI
 from mast_opt.live.hosts.kueue.jobs import shares_at
 from mast_opt.live.hosts.protocol import Attempt, Can
-from mast_opt.live.hosts.slurm.placement import Need, held_by, need_of, tasks_on
-from mast_opt.live.hosts.slurm.reading import Cluster, cluster_of, kill_wait_s, printed, texts_now
-from mast_opt.live.hosts.slurm.request import ask_in, number
+from mast_opt.live.hosts.slurm.reading import Cluster, cluster_of, printed, texts_now
+from mast_opt.live.hosts.slurm.request import number
+from mast_opt.live.hosts.slurm.specs import running_spec_of, servers_of, spec_of, state_of
 from mast_opt.live.hosts.tracking import Phase, Task, Tracker, taken_over
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command
-from mast_opt.live.loop.events import Event, JobSpec
+from mast_opt.live.loop.events import Event
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
-from mast_opt.problems.job_placement.units import WHOLE
 
 OURS = re.compile(r"mast-opt(?:$|\s)")
-_TIER = re.compile(r"\stier=(\d)(?:$|\s)")
-LEAST_TIER = 9
-"""Tier of a job whose comment states none, and of work that is not ours."""
 ENDED = {"CANCELLED": "it was cancelled", "TIMEOUT": "it reached its time limit"}
 """State of a job that has ended → what is said of it; of other states, their name."""
-CHECK_S = 60
-"""Longest time from the end of a job's limit until Slurm sees it: it looks every 30 s, and needs a moment to end it."""
 ALIVE = ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "REQUEUED", "REQUEUE_HOLD")
 
 
@@ -170,7 +161,7 @@ class SlurmHost:
         """Attempts of jobs that run in Slurm."""
         with self._lock:
             tasks = [one for one in self._tracker.tasks.values() if one.phase is Phase.RUNNING]
-            return {(one.job, one.attempt) for one in tasks if _state(self._jobs.get(one.key)) == "RUNNING"}
+            return {(one.job, one.attempt) for one in tasks if state_of(self._jobs.get(one.key)) == "RUNNING"}
 
     # --- looking ---
 
@@ -222,7 +213,7 @@ class SlurmHost:
     def _due_for(self, task: Task) -> Iterator[tuple[str, ...]]:
         """Calls of Slurm's programs that are due for a job."""
         job = self._jobs.get(task.key)
-        state = _state(job)
+        state = state_of(job)
         if job is None or state not in ("PENDING", "RUNNING"):
             return
         held = state == "PENDING" and not number(job["priority"])
@@ -263,7 +254,7 @@ class SlurmHost:
                 yield from self._follow(task, cluster, running)
         known = {task.key for task in tracker.tasks.values()}
         for key, job in self._jobs.items():
-            ours, state = OURS.match(str(job.get("comment") or "")), _state(job)
+            ours, state = OURS.match(str(job.get("comment") or "")), state_of(job)
             if key in known or state not in ("PENDING", "RUNNING"):
                 continue
             if ours and (spec := spec_of(cluster, job, self._limit_grace_s)) is not None:
@@ -271,11 +262,7 @@ class SlurmHost:
                 yield ev.Submitted(key, spec)
                 yield from self._follow(tracker.tasks[key], cluster, running)
             elif not ours and key in running:
-                nodes, amounts = running[key].nodes, running[key].amounts.max(0)
-                kinds = {types_of(cluster)[at]: int(amounts[2:].sum()) * WHOLE for at in nodes}
-                size = max(kinds.values()), int(amounts[0]) * MILLI, int(amounts[1])
-                limit = limit_of(cluster, job, [running[key].partition], self._limit_grace_s)
-                name, spec = f"slurm:{key}", JobSpec(LEAST_TIER, len(nodes), *size, kinds, **limit)
+                name, spec = f"slurm:{key}", running_spec_of(cluster, job, running[key], self._limit_grace_s)
                 tracker.tasks[name] = Task(name, key, spec, "slurm")
                 yield ev.Submitted(name, spec)
                 yield from self._follow(tracker.tasks[name], cluster, running)
@@ -283,7 +270,7 @@ class SlurmHost:
     def _follow(self, task: Task, cluster: Cluster, running: Mapping[str, Any]) -> Iterator[Event]:
         """Report what has become of a job in Slurm."""
         job, tracker = self._jobs.get(task.key), self._tracker
-        state = _state(job)
+        state = state_of(job)
         if state not in ALIVE:
             yield from self._end(task, state)
         elif task.key in running:
@@ -333,94 +320,3 @@ class SlurmHost:
         task.shares, task.phase, task.attempt, task.stopping = tuple(shares), Phase.RUNNING, task.attempt + 1, False
         first = tracker.servers[names[0]]
         yield ev.Adopted(task.job, task.attempt, first.region, first.cluster, task.shares)
-
-
-def _state(job: Mapping[str, Any] | None) -> str:
-    """State of a job of Slurm; empty if there is none."""
-    stated = "" if job is None else job["job_state"]
-    return str(stated if isinstance(stated, str) else stated[0])
-
-
-def types_of(cluster: Cluster) -> list[str]:
-    """Type of each node: nodes of one type have the same GPUs, partitions and features, so that a job may run on all of
-    them or on none."""
-    found = []
-    for at, has in enumerate(cluster.features):
-        kinds = [kind for kind, count in zip(cluster.kinds, cluster.capacity[at, 2:], strict=True) if count]
-        inside = [name for name, one in cluster.partitions.items() if one.nodes[at]]
-        found.append(" ".join(("+".join(kinds) or "cpu", ",".join(inside), *sorted(has))).strip())
-    return found
-
-
-def servers_of(cluster: Cluster) -> dict[str, Server]:
-    """Nodes of Slurm that take jobs, as servers by name: the smallest switch or block is the rack, the largest the
-    cluster."""
-    region = cluster.settings.get("ClusterName", "slurm")
-    found = {}
-    for at, (name, kind) in enumerate(zip(cluster.names, types_of(cluster), strict=True)):
-        levels = [group for group, nodes in cluster.groups if nodes[at]] or [region]
-        cpus, memory, *gpus = cluster.capacity[at].tolist()
-        if cluster.usable[at]:
-            top = f"{region}/{levels[-1]}"
-            found[name] = Server(name, region, top, f"{top}/{levels[0]}", kind, sum(gpus), cpus * MILLI, memory)
-    return found
-
-
-def spec_of(cluster: Cluster, job: Mapping[str, Any], limit_grace_s: float | None = None) -> JobSpec | None:
-    """Specification of a job of Slurm, as a gang of equal tasks, one for each node; None where no node can serve it, or
-    it names nodes. ``limit_grace_s`` as in ``SlurmHost``.
-
-    Tasks of one gang may not share a node, so each counts more than half of the processors of the largest one.
-    """
-    found: dict[int, Need] = {}
-    count = 1
-    try:
-        ask = ask_in(job)
-        needs = [need_of(cluster, ask, cluster.partitions[one]) for one in ask.partitions if one in cluster.partitions]
-    except (InputError, ValueError):  # Slurm will not start it either
-        return None
-    for need in needs:
-        tasks = tasks_on(cluster, need, cluster.capacity)
-        count = max(count, need.least_nodes, -(-ask.tasks // max(1, int(tasks.max()))))
-        found |= {int(at): need for at in np.flatnonzero(tasks * count >= ask.tasks) if int(at) not in found}
-    names_nodes = bool(ask.on or ask.not_on) and _state(job) != "RUNNING"
-    if not found or names_nodes or (ask.most_nodes is not None and count > ask.most_nodes):
-        return None
-    places = np.array([*found])
-    spread = replace(ask, tasks=-(-ask.tasks // count))
-    held = np.array(
-        [held_by(cluster, replace(need, ask=spread), places[at : at + 1])[0] for at, need in enumerate(found.values())]
-    )
-    cpus = int(held[:, 0].max())
-    if count > 1:
-        cpus = max(cpus, int(cluster.capacity[places, 0].max()) // 2 + 1)
-    tier = _TIER.search(str(job.get("comment")))
-    kinds = types_of(cluster)
-    gpus = {kinds[at]: int(row[2:].sum()) * WHOLE for at, row in zip(places, held, strict=True)}
-    return JobSpec(
-        tier=LEAST_TIER if tier is None else int(tier[1]),
-        tasks=count,
-        mgpu=max(gpus.values()),
-        cpu_mcores=cpus * MILLI,
-        memory_mib=int(held[:, 1].max()),
-        gpu_types=gpus,
-        prefer="rack",
-        preemptible=bool(job.get("requeue")),
-        **limit_of(cluster, job, ask.partitions, limit_grace_s),
-    )
-
-
-def limit_of(
-    cluster: Cluster, job: Mapping[str, Any], partitions: Iterable[str], limit_grace_s: float | None
-) -> dict[str, Any]:
-    """Time limit of a job in one of these partitions, and the grace: ``OverTimeLimit``, ``KillWait`` and the time until
-    Slurm looks, but ``limit_grace_s`` if stated; None where Slurm does not end it."""
-    limit = number(job.get("time_limit"))
-    if limit is None:
-        return {}
-    over = [cluster.partitions[one].over_s for one in partitions if one in cluster.partitions]
-    known = [one for one in over if one is not None]
-    if limit_grace_s is None:
-        limit_grace_s = max(known, default=0) + kill_wait_s(cluster.settings) + CHECK_S
-    grace_ms = round(limit_grace_s * MILLI) if len(known) == len(over) else None
-    return {"limit_ms": limit * 60 * MILLI, "limit_grace_ms": grace_ms}

@@ -35,7 +35,7 @@ BUDGET = {
     "planner/report": 2477,
     "planner/solving": 2457,
     "problems/backends": 1852,
-    "problems/data_placement": 14403,
+    "problems/data_placement": 14404,
     "problems/job_placement": 12801,
     "problems/kind": 1971,
     "problems/mip": 1448,

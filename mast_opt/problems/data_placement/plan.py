@@ -154,7 +154,7 @@ def fill_remote(
 
 
 def possible_remote(problem: DataPlacement, place: Bools, run: Sequence[Ints]) -> list[Ints]:
-    """As ``fill_remote``, without reads of what no region holds; none where remote reads are forbidden."""
+    """Remote reads of ``fill_remote`` but of what no region holds; none where remote reads are forbidden."""
     remote = fill_remote(problem, place, *run)
     possible = (remote[2] >= 0) & problem.remote_reads
     return [column[possible] for column in remote]
@@ -171,7 +171,8 @@ def filled(problem: DataPlacement, place: Bools, run: Sequence[Ints]) -> Plan:
         run: the arrays ``run_workload`` (ascending), ``run_region``, ``run_type`` and ``run_share`` of the plan. Work
             that has no entry is not served.
     """
-    return Plan(place, *run, *fill_copies(problem, place), *possible_remote(problem, place, run))
+    rows = (*run, *fill_copies(problem, place), *possible_remote(problem, place, run))
+    return Plan(place, *rows)
 
 
 def today(problem: DataPlacement) -> Plan | None:

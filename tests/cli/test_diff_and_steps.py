@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -187,7 +188,12 @@ def test_the_first_changes_are_a_plan(call: Call, company: tuple[Path, Path], tm
     assert few.code in (0, 3, 4)
     assert call("verify", company[0], tmp_path / "few").code == 0
     assert len(call("diff", company[0], tmp_path / "few", "--json").record["worth"]) == 1
-    assert call("steps", *company, "--changes", 1, "--plan-out", tmp_path / "few", "--force").code in (0, 3, 4)
+    again = call("steps", *company, "--changes", 1, "--plan-out", tmp_path / "few", "--force")
+    assert again.code in (0, 3, 4)
+    plans = (tmp_path / "few", company[1])
+    after = [call("verify", company[0], plan, "--json").record["metrics"]["copied_tb"] for plan in plans]
+    assert re.search(rf"TB copied +0 +{after[0]:.2f} +{after[1]:.2f} ", again.out)
+    assert "Plans side by side" not in call("steps", *company).out
     assert "--force is about" in call("steps", *company, "--force").err
     assert "state how many" in call("steps", *company, "--plan-out", tmp_path / "other").err
     assert "state one" in call("steps", *company, "--first", 1, "--changes", 1).err

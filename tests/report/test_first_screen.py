@@ -190,7 +190,7 @@ def test_what_rounds_to_nothing_is_nothing_everywhere() -> None:
     rows = {
         row[0]: row[1] for row in goal_sections(PROBLEM, {"one": Figures(verdict), "two": Figures(verdict)})[0].rows
     }
-    assert rows["worst demand over supply"] == "0.04"
+    assert rows["worst demand / supply"] == "0.04"
     assert not {"GPUs over the supply", "TB read remotely a day"} & set(rows)
     change = {name: Change(0.0, value) for name, value in little.items()}
     console = Console(file=io.StringIO(), width=80)

@@ -88,6 +88,13 @@ def test_a_section_in_full() -> None:
         assert "more" not in text_of(shown)
 
 
+def test_figures_of_different_kinds_have_digits_of_their_own() -> None:
+    shown = console()
+    rows = (("ratio", 0.9966), ("USD", 5_410_910.4), ("TB", 199.9))
+    show_section(shown, Section("T", (Head("figure"), Head("now", Form.FIGURE)), rows))
+    assert [line.split()[-1] for line in text_of(shown).splitlines()[-3:]] == ["0.9966", "5,410,910", "199.9"]
+
+
 def test_ratios_are_coloured_by_heat() -> None:
     heads = (Head("ratio", Form.RATIO),)
     shown = console(color_system="standard", force_terminal=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import mast_opt
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.solving.auto_strategy import AutoParams, Portfolio, choose_strategy, solver_text
+from mast_opt.planner.solving.portfolio_answer import Outcomes, together
 from mast_opt.problems.backends.progress import Progress
 from mast_opt.problems.backends.supervise import Outcome, Supervised
 from mast_opt.problems.mip import Mip
@@ -176,6 +178,15 @@ def test_an_exact_solver_that_overruns_the_limit_is_not_waited_for(
         unresponsive.released.set()
     assert found.plan is not None
     assert (found.status, found.limit) == (Status.FEASIBLE, Limit.TIME)
+
+
+@pytest.mark.parametrize(("timed", "limit"), [(True, Limit.TIME), (False, Limit.OTHER)])
+def test_members_that_were_stopped_by_nobody_ran_out_of_time(timed: bool, limit: Limit) -> None:
+    solution = mast_opt.solve(PROBLEM, "highs", threads=1)
+    open_ = replace(solution, status=Status.FEASIBLE, bound=0.0, limit=Limit.INTERRUPT)
+    ended = Outcomes([("highs", open_)], [], [], "highs", (), interrupted=False, timed=timed)
+    found = together(ended, Portfolio("highs", 1, "", 0, 0.0), AutoParams(), lambda objective, bound: False)
+    assert (found.status, found.limit) == (Status.FEASIBLE, limit)
 
 
 def test_a_kind_without_a_heuristic_is_solved_as_by_its_backend() -> None:

@@ -12,6 +12,7 @@ from mast_opt.cli.options import Begin, Force, Full, Instance, Json, TheRun, at_
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
+from mast_opt.planner.analysis.goals import figures_of
 from mast_opt.planner.analysis.migration_plan import first_steps, steps
 from mast_opt.planner.analysis.plan_diff import first_changes
 from mast_opt.planner.io import check_plan_target, read, write_plan
@@ -66,7 +67,7 @@ def command(
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
-        wanted = run.plan_of(problem, plan).plan
+        whole = wanted = run.plan_of(problem, plan).plan
         if plan_out is not None:
             check_plan_target(problem, plan_out)
     with run.phase("solve", "ordering the steps"):
@@ -98,12 +99,18 @@ def command(
         run.record["error"] = "; ".join([f"stuck: {what}", *order.relief])
 
     from mast_opt.planner.report.change_sections import order_sections
+    from mast_opt.planner.report.result_sections import goal_sections
+
+    part = {} if first is None and changes is None else {"these steps": wanted, "the whole plan": whole}
+    left = goal_sections(problem, figures_of(problem, part, with_steps=False)) if part else ()
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.diff_and_migration import show_order
-        from mast_opt.planner.report.terminal.sections import TOP_ROWS
+        from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
 
         show_order(console, order, None if full else TOP_ROWS)
+        for section in left:
+            show_section(console, section, None)
 
     code = (Exit.INFEASIBLE if order.proven else Exit.NO_PLAN) if order.stuck else Exit.OK
-    return answered(run, f"{problem.name}: steps", order_sections(order), out, show, (code, ""))
+    return answered(run, f"{problem.name}: steps", (*order_sections(order), *left), out, show, (code, ""))

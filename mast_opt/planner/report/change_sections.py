@@ -7,12 +7,15 @@ from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
 
+GPUS = "GPUs"
+"""The unit of steps with work."""
+
 
 def diff_sections(found: Diff) -> tuple[Section, ...]:
     """Figures before and after, then the rows of each table that differ."""
     figures = {"objective": found.objective, **found.terms, **found.metrics}
     rows = tuple((name, one.before, one.after, one.by) for name, one in figures.items() if one.before or one.after)
-    heads = (Head("figure"), *Form.AMOUNT.heads("before", "after", "change"))
+    heads = (Head("figure"), *Form.FIGURE.heads("before", "after", "change"))
     tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
     shut = (Section("Why the first plan no longer holds", (Head("limit"),), tuple((one,) for one in found.shut)),)
     return (Section("Figures", heads, rows), *(shut if found.shut else ()), *worth_sections(found), *tables)
@@ -69,7 +72,8 @@ def stuck_section(order: Order) -> Section:
 
 def stops_section(order: Order) -> Section:
     """A row for all work that has to stop for a while."""
-    heads = (Head("work"), *Form.AMOUNT.heads("share", "GPUs"), _day(order, "stops on"), Head("for days", Form.COUNT))
+    gpus = Head("GPUs", _form("GPUs", [stop.gpus for stop in order.stopped]))
+    heads = (Head("work"), Head("share", Form.AMOUNT), gpus, _day(order, "stops on"), Head("for days", Form.COUNT))
     rows = tuple((stop.what, stop.share, stop.gpus, _when(order, stop.day), stop.days) for stop in order.stopped)
     note = "0 days: less than one." if any(not stop.days for stop in order.stopped) else ""
     return Section("Work that stops for a while", heads, rows, note)
@@ -112,9 +116,10 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
     units = sorted(
         {move.unit for move in moves if move.amount is not None}, key=lambda unit: (unit != order.unit, unit)
     )
-    columns: list[tuple[Head, list[Cell]]] = [
-        (Head(unit, Form.AMOUNT), [move.amount if move.unit == unit else None for move in moves]) for unit in units
-    ]
+    columns: list[tuple[Head, list[Cell]]] = []
+    for unit in units:
+        amounts = [move.amount if move.unit == unit else None for move in moves]
+        columns.append((Head(unit, _form(unit, amounts)), [*amounts]))
     if any(move.share not in (None, 1.0) for move in moves):
         columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
     return columns
@@ -123,3 +128,9 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
 def _filled(cells: Iterable[object]) -> bool:
     """Whether any cell of a section's column has a value."""
     return any(cell is not None for cell in cells)
+
+
+def _form(unit: str, amounts: Iterable[float | None]) -> Form:
+    """The form of a column of steps: whole GPUs, as they are ordered, where none is a part of one."""
+    whole = unit == GPUS and all(amount is None or amount >= 1 for amount in amounts)
+    return Form.COUNT if whole else Form.AMOUNT

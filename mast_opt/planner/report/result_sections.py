@@ -168,7 +168,7 @@ def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float
     """Section with figures of several plans side by side, a row for each figure."""
     shown = list(dict.fromkeys(name for column in figures for name in column))
     rows = tuple((name, *(column.get(name) for column in figures)) for name in shown)
-    return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows)
+    return Section(title, (Head("figure"), *Form.FIGURE.heads(*names)), rows)
 
 
 def goal_sections(
@@ -284,7 +284,7 @@ def period_sections(answer: Periods[Any], begin: date | None = None) -> tuple[Se
     figures = tuple(
         (name, *(None if found is None else found.metrics.get(name) for found in verdicts)) for name in metrics
     )
-    names = (Head("figure"), *(Head(one.name, Form.AMOUNT) for one in answer.periods))
+    names = (Head("figure"), *Form.FIGURE.heads(*(one.name for one in answer.periods)))
     prepared = [one.name for one in answer.periods if one.prepares]
     note = f"Planned again to have ready what the next period needs: {', '.join(prepared)}." if prepared else ""
     return (Section("Periods", heads, rows, note), Section("Key figures", names, figures))

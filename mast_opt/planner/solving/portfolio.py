@@ -194,6 +194,7 @@ def by_portfolio(
         race.board.finder,
         tuple(race.board.events),
         request.asked.cancel.is_set(),
+        request.asked.time_limit_s is not None,
     )
     return together(outcomes, strategy, request.params, race.near)
 

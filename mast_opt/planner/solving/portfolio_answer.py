@@ -51,6 +51,8 @@ class Outcomes:
     events: tuple[Event, ...]
     interrupted: bool
     """True if the caller interrupted the solve."""
+    timed: bool
+    """True if the solve had a time limit; a member that was stopped without a proof has then run out of it."""
 
 
 def refuses(error: BaseException | None) -> bool:
@@ -91,8 +93,8 @@ def together(
         status = Status.OPTIMAL if proven else Status.FEASIBLE
         limit = None if proven else Limit.INTERRUPT if ended.interrupted else best.limit
     if limit is Limit.INTERRUPT and not ended.interrupted:
-        limits = (known.limit for _, known in found)
-        limit = next((one for one in limits if one not in (None, Limit.INTERRUPT)), Limit.OTHER)
+        limits, stopped = (known.limit for _, known in found), Limit.TIME if ended.timed else Limit.OTHER
+        limit = next((one for one in limits if one not in (None, Limit.INTERRUPT)), stopped)
     words = [f"plan by {planner}"] if best.plan is not None else []
     words += [f"bound by {prover}"] if prover else []
     unimproved = best.unimproved and status is Status.FEASIBLE

@@ -124,6 +124,7 @@ class Form(enum.Enum):
     TEXT = "text"
     COUNT = "a number of things"
     AMOUNT = "a quantity, in the unit of the column's title"
+    FIGURE = "a figure of its row's own kind, with digits of its own"
     RATIO = "demand over supply; above 1 is too much"
     FILL = "the used share of something that cannot be exceeded"
 

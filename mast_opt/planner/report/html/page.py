@@ -166,7 +166,7 @@ def _column(values: list[Any], form: Form) -> list[Cell]:
     elif form is Form.FILL:
         texts = [percent(number, 1) for number in numbers]
     else:
-        texts = amounts(numbers)
+        texts = [*map(plain, numbers)] if form is Form.FIGURE else amounts(numbers)
     tops = {Form.RATIO: 1.0, Form.FILL: 1.0}
     return [
         (

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mast_opt.core.wording import UNKNOWN, amounts, percent
+from mast_opt.core.wording import UNKNOWN, amounts, percent, plain
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
 
 TOP_ROWS = 12
@@ -136,7 +136,7 @@ def _column(values: list[Cell], head: Head) -> list[Text]:
         return [Text(percent(number, 1), style=_style(number, _FILL)) for number in numbers]
     if head.form is Form.COUNT:
         return [Text(UNKNOWN if number is None else f"{number:,.0f}") for number in numbers]
-    return [Text(text) for text in amounts(numbers)]
+    return [Text(text) for text in (map(plain, numbers) if head.form is Form.FIGURE else amounts(numbers))]
 
 
 def _style(number: float | None, steps: tuple[tuple[float, str], ...]) -> str:

@@ -25,7 +25,7 @@ from mast_opt.problems.search.params import value_text
 _STYLES = {Status.OPTIMAL: "bold green", Status.FEASIBLE: "bold cyan"}
 _MEANING = {
     Status.OPTIMAL: "proven within the requested gap",
-    Status.FEASIBLE: "a verified plan, not proven optimal",
+    Status.FEASIBLE: "a verified plan, not proven within the requested gap",
     Status.INFEASIBLE: "proven: no plan keeps every limit",
     Status.UNBOUNDED: "the objective has no minimum",
     Status.INFEASIBLE_OR_UNBOUNDED: "proven: no plan keeps every limit",

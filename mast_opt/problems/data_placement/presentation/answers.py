@@ -20,7 +20,7 @@ MOST_NAMED = 3
 LATER = "'mast-opt buy --periods' says what to order when, as demand grows."
 COMPARED = {
     "overload_gpus": "GPUs over the supply",
-    "peak_ratio": "worst demand over supply",
+    "peak_ratio": "worst demand / supply",
     "peak_ratio_tier0": "the same, tier 0",
     "unserved_gpus": "GPUs of refused work",
     "remote_tb_per_day": "TB read remotely a day",

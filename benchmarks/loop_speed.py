@@ -116,7 +116,7 @@ def rounds() -> dict[str, object]:
         turns += 1
 
     began = time.process_time()
-    host = SimulatedHost(work, lambda job, server, other: speeds.rate(specs[job], of[server], specs.get(other)))
+    host = SimulatedHost(work, lambda job, server, other, tasks: speeds.rate(specs[job], of[server], specs.get(other)))
     last = simulate(engine, host, coming, on_turn=count)
     return {"cpu_s": time.process_time() - began, "turns": turns, "rounds": last / 360_000, "jobs": len(specs)}
 

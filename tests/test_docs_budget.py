@@ -20,9 +20,9 @@ ARGUED = {
     ),
 }
 """Page → the most words that it may have instead, and why."""
-PROSE = 64_500
+PROSE = 64_700
 """Most words of all pages outside tables; a commit that raises it says for which pages."""
-ALL = 79_650
+ALL = 79_900
 """Most words of all pages, tables included that no command writes; likewise."""
 
 

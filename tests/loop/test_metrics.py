@@ -9,13 +9,13 @@ import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.events import (
+    Adopted,
     Cancelled,
     Event,
     Failed,
     Finished,
     JobSpec,
     Placed,
-    Resized,
     ServerDown,
     ServerUp,
     Started,
@@ -143,9 +143,9 @@ def test_nothing_to_measure() -> None:
         metrics(job_log(LOG), since_ms=5, until_ms=4)
 
 
-def test_rows_cannot_tell_of_resized_jobs() -> None:
-    with pytest.raises(ValueError, match="event 2 is Resized"):
-        job_log(stored((0, submitted("a")), (0, Resized("a", 1, 2, ()))))
+def test_rows_cannot_tell_of_adopted_jobs() -> None:
+    with pytest.raises(ValueError, match="event 2 is Adopted"):
+        job_log(stored((0, submitted("a")), (0, Adopted("a", 1, "r", "c", ()))))
 
 
 def test_a_log_that_starts_at_once_measures_the_same() -> None:

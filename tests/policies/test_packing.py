@@ -36,7 +36,7 @@ SPEEDS = Speeds(ALONE, PACKED)
 GPU = (Share("s", 1, {0: 1000}),)
 
 
-def rate(job: str, server: str, other: str) -> int:
+def rate(job: str, server: str, other: str, tasks: int) -> int:
     return SPEEDS.rate(spec(job[0]), "fast", spec(other[0]) if other else None)
 
 
@@ -129,7 +129,7 @@ def played(
         kinds = {"s": "fast"}
     fleet = tuple(Server(name, "r", "c", "k", kind, 2 if servers > 1 else 1, 0, 0) for name, kind in kinds.items())
     work = {name: Work(one.duration_ms or 0, one.checkpoint_ms, one.restart_ms) for name, one in jobs.items()}
-    host = SimulatedHost(work, lambda job, server, other: SPEEDS.rate(jobs[job], kinds[server], jobs.get(other)))
+    host = SimulatedHost(work, lambda job, server, other, tasks: SPEEDS.rate(jobs[job], kinds[server], jobs.get(other)))
     state = State(fleet, tiers=(1,))
     log: list[ev.Stored] = []
     coming = sorted(((arrivals or {}).get(name, 0), name) for name in jobs)

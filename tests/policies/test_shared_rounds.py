@@ -41,7 +41,9 @@ def run(
 ) -> tuple[list[ev.Stored], State]:
     specs = {f"j{at}": spec for at, (_, spec) in enumerate(jobs)}
     work = {name: Work(spec.duration_ms or 0, spec.checkpoint_ms, spec.restart_ms) for name, spec in specs.items()}
-    host = SimulatedHost(work, lambda job, server, other: SPEEDS.rate(specs[job], KINDS[server], specs.get(other)))
+    host = SimulatedHost(
+        work, lambda job, server, other, tasks: SPEEDS.rate(specs[job], KINDS[server], specs.get(other))
+    )
     state = State(SERVERS, tiers=(0, 1), replicas=DATA)
     log: list[ev.Stored] = []
     coming = [(at, ev.Submitted(name, specs[name])) for name, (at, _) in zip(specs, jobs, strict=True)]

@@ -140,6 +140,7 @@ def test_servers_data_and_quotas(client: TestClient) -> None:
         (b"3", 422, "Expected `object`"),
         (b"{}", 422, "missing required field `job`"),
         (b'{"job": "a", "gpu": 3}', 422, "unknown field `gpu`"),
+        (b'{"job": "a", "min_tasks": 1}', 422, "unknown field `min_tasks`"),
         (b'{"job": "a b"}', 422, "regex"),
         (b'{"job": "../x"}', 422, "regex"),
         (b'{"job": "a\\n"}', 422, "regex"),

@@ -99,7 +99,7 @@ def drawn(seed: int, *, single: bool = False, plain: bool = False) -> JobTrace:
         preemptible=rng.random(JOBS) < 0.6,
         checkpoint_ms=of(0, 60_000, 3_600_000),
         restart_ms=of(0, 60_000),
-        min_tasks=tasks.copy(),
+        min_tasks=np.ones(JOBS, np.int64),
         max_tasks=tasks * 2,
         tenant=texts("x", "y", ""),
         workload=texts("w", "v", ""),

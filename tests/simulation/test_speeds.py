@@ -25,7 +25,7 @@ KINDS = {server.name: server.gpu_type for server in SERVERS}
 
 def test_an_attempt_is_paid_at_its_rate() -> None:
     spec = ev.JobSpec(model="lm")
-    host = SimulatedHost({"a": Work(1000, 100, 10)}, lambda job, server, other: SPEEDS.rate(spec, KINDS[server]))
+    host = SimulatedHost({"a": Work(1000, 100, 10)}, lambda job, server, other, tasks: SPEEDS.rate(spec, KINDS[server]))
     host.carry_out(0, Start("a", 1, (Share("k80-0", 1, {0: 1000}),)))
     assert host.next_ms() == 0
     host.answers(0)
@@ -52,7 +52,9 @@ def test_work_is_conserved(seed: int) -> None:
         happenings.append((number * 9, ev.Submitted(f"j{number}", spec)))
     work = {name: Work(spec.duration_ms or 0, 30, 5) for name, spec in specs.items()}
     log: list[ev.Stored] = []
-    host = SimulatedHost(work, lambda job, server, other: SPEEDS.rate(specs[job], KINDS[server], specs.get(other)))
+    host = SimulatedHost(
+        work, lambda job, server, other, tasks: SPEEDS.rate(specs[job], KINDS[server], specs.get(other))
+    )
     engine = Engine(State(SERVERS, tiers=range(3)), Mast())
     simulate(engine, host, happenings, on_turn=lambda turn: log.extend(turn.events))
     assert check_log(log, all_end=True, durations=True, speeds=SPEEDS.alone) == ()

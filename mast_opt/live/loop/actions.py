@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from dataclasses import replace
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
@@ -45,13 +46,17 @@ class Actions:
         gpu_type: str | None = None,
         avoid: Collection[str] = (),
         preempt: bool = True,
+        tasks: int | None = None,
     ) -> Bid | Refused:
         """The best bid for a waiting job in these regions and on this GPU type (None: all of them), on none of the
-        servers to ``avoid``, and without ``preempt`` with no victims; changes nothing."""
+        servers to ``avoid``, and without ``preempt`` with no victims; changes nothing. An elastic job may be placed
+        with another number of ``tasks`` than it asks for."""
         record = self._record(name)
         if record.bound:
             regions = (record.bound,)
         job = record.job if gpu_type is None else record.job.on(gpu_type)
+        if tasks is not None and tasks != job.tasks:
+            job = replace(job, tasks=_allowed(record, tasks))
         answer = self._state.fleet.place(job, regions=regions, avoid=avoid, preempt=preempt)
         if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk(self._regions(record, regions)):
             answer = self._state.fleet.place(job, regions=regions, avoid=avoid)
@@ -112,6 +117,26 @@ class Actions:
         cluster = self._state.inventory.server_of[holder.shares[0].server].cluster
         self._take(ev.Shared((other, name), holder.region, cluster, holder.shares))
         self._take(ev.Placed(name, record.attempt + 1, holder.region, cluster, holder.shares))
+
+    def resize(self, name: str, tasks: int) -> bool:
+        """Give a running job other tasks; those that go on stay where they are. It restarts with what it has done, see
+        ``events.Resized``. A job that grows takes free GPUs of its cluster and type, see ``Fleet.resize``.
+
+        Returns:
+            Whether there is room, also on servers where others still stop: if not, nothing changes.
+
+        Raises:
+            UsageError: it does not run, has its GPUs in common with another job, or may not have so many tasks.
+        """
+        record, state = self._state.jobs[name], self._state
+        if record.state is not JobState.RUNNING or record.partner:
+            raise UsageError(f"job {name} is {record.state.value}, or shares its GPUs; it cannot be resized")
+        with state.fleet.trial():
+            shares = state.fleet.resize(name, _allowed(record, tasks))
+        if isinstance(shares, Refused) or state.waits_for_others(record, shares):
+            return False
+        self._take(ev.Resized(name, record.attempt, tasks, shares))
+        return True
 
     def preempt(self, name: str, why: str) -> None:
         """Ask a job that starts or runs to stop. It returns to the queue when it has."""
@@ -184,6 +209,14 @@ class Actions:
             self._state.fleet.look_at_work(unknown, self._state.now_ms)
             self.refreshed += 1
         return bool(unknown)
+
+
+def _allowed(record: JobRecord, tasks: int) -> int:
+    """A number of tasks that an elastic job may have. Raises UsageError."""
+    least, most = record.spec.sizes
+    if not least <= tasks <= most:
+        raise UsageError(f"job {record.name} cannot have {tasks} tasks; expected {least} to {most}")
+    return tasks
 
 
 def _alike(one: ev.JobSpec, other: ev.JobSpec, gpu_type: str) -> bool:

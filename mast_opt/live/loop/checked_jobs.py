@@ -30,6 +30,10 @@ class CheckedJob:
     """The job that runs on the same GPUs; empty for none."""
     others: list[tuple[int, ev.JobSpec | None]] = field(default_factory=list)
     """(time, who runs on the same GPUs from then on) of the attempt."""
+    began_tasks: int | None = None
+    """Tasks with which the attempt of an elastic job was placed; None for another job."""
+    sizes: list[tuple[int, int]] = field(default_factory=list)
+    """(time, tasks from then on) of the attempt, where it was resized."""
 
 
 class ShareCheck:

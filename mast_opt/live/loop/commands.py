@@ -38,6 +38,23 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Resize:
+    """Save the work of an attempt of a job, and let it go on with these tasks."""
+
+    seq: int
+    """Number of the event that decided it."""
+    job: str
+    attempt: int
+    shares: tuple[Share, ...]
+    """All of them."""
+
+    @property
+    def id(self) -> str:
+        """Identifier of a command to resize a job, equal for equal commands."""
+        return f"{self.seq}/resize"
+
+
+@dataclass(frozen=True, slots=True)
 class Copy:
     """Copy a dataset to a region."""
 
@@ -100,4 +117,4 @@ class Solve:
         return f"{self.seq}/solve"
 
 
-Command = Start | Stop | Copy | Drop | Move | Solve
+Command = Start | Stop | Resize | Copy | Drop | Move | Solve

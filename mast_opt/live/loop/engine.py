@@ -8,7 +8,7 @@ from typing import Any
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
-from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Solve, Start, Stop
+from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Resize, Solve, Start, Stop
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.plan_steps import event_of, misfit
 from mast_opt.live.loop.policy import Policy
@@ -243,6 +243,7 @@ _FOLLOW: Mapping[type, Callable[[Engine, Any], None]] = {
 
 _COMMANDS: Mapping[type, Callable[[int, Any], Command]] = {
     ev.StopAsked: lambda seq, event: Stop(event.job, event.attempt, event.why),
+    ev.Resized: lambda seq, event: Resize(seq, event.job, event.attempt, event.shares),
     ev.CopyAsked: lambda seq, event: Copy(seq, event.dataset, event.source, event.region, event.size_mb),
     ev.ReplicaDropped: lambda seq, event: Drop(seq, event.dataset, event.region),
     ev.MoveAsked: lambda seq, event: Move(seq, event.server, event.cluster),

@@ -81,8 +81,9 @@ class JobSpec:
     namespace: str = ""
     home_region: str = ""
     min_tasks: int | None = None
-    """The fewest tasks that it may be resized to; None if it may not be."""
+    """The fewest tasks that it may have; None for ``tasks``. Only policies that resize look at it."""
     max_tasks: int | None = None
+    """The most tasks that it may have; None for ``tasks``."""
     model: str = ""
     """Model, or other kind of work, where the speeds of kinds of work are known."""
 
@@ -90,6 +91,14 @@ class JobSpec:
     def asked_mgpu(self) -> int:
         """Milli-GPUs of all tasks of a job, on the type on which it takes the fewest."""
         return self.tasks * (min(self.gpu_types.values()) if self.gpu_types else self.mgpu)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The fewest and the most tasks that a job may have; equal unless it is elastic."""
+        return (
+            self.tasks if self.min_tasks is None else self.min_tasks,
+            self.tasks if self.max_tasks is None else self.max_tasks,
+        )
 
     @property
     def longest_ms(self) -> int | None:
@@ -192,7 +201,7 @@ class Stopped(Event):
     lost_ms: int
     """Work of this attempt that has to be done again, at reference speed."""
     work_time_ms: int | None = None
-    """The time that the kept work took; None: as long as at the reference speed."""
+    """The time that the kept work took, without restarts; None: as long as at the reference speed."""
     lost_time_ms: int | None = None
     """The time that the lost work took; None: as long as at the reference speed."""
 
@@ -229,7 +238,8 @@ class Adopted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Resized(Event):
-    """A running job has another number of tasks."""
+    """A running elastic job has another number of tasks: its work is saved, it gives up or gets servers at once, and
+    works again after its ``restart_ms``. Nobody stops where it grows, and it shares its GPUs with no other job."""
 
     job: str
     attempt: int

@@ -29,6 +29,13 @@ class FleetWork:
         else:
             self._inventory.fleet.adopt(job, shares)
 
+    def resize(self, job: Job, shares: tuple[Share, ...]) -> None:
+        """Have a job that runs on the fleet hold other servers."""
+        if self._due.pop(job.name, None) is None:
+            self._inventory.fleet.adopt(job, shares)
+        else:
+            self._due[job.name] = job, shares
+
     def release(self, name: str) -> None:
         """Take a job that has gone off the fleet, see ``Fleet.release``."""
         if self._due.pop(name, None) is None:

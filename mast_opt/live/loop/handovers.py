@@ -25,6 +25,10 @@ class Handovers:
             self._waiters.setdefault(blocker, []).append(record)
         return not record.blockers
 
+    def busy(self, server: str) -> bool:
+        """Whether a job still stops on a server."""
+        return server in self._stopping_on
+
     def wait(self, record: JobRecord, blocker: str) -> None:
         """Let a job that is to start wait for one more job that still stops on its servers."""
         if blocker not in record.blockers:

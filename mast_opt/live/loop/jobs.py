@@ -1,7 +1,8 @@
 """Jobs whose end is not known: what was submitted, what has been done, and where each one runs."""
 
 from collections import deque
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from weakref import WeakValueDictionary
 
@@ -112,11 +113,30 @@ class JobRecord:
     """Jobs that still stop on servers where this one starts."""
     promise: Promised | None = None
     """Reservation that it has while it waits."""
+    resized: tuple[tuple[int, int], ...] = ()
+    """(time, tasks until then) of each change of size in this attempt."""
 
     @property
     def job(self) -> Job:
         """The job as the fleet is asked for it."""
         return self.of.job.named(self.name)
+
+    @property
+    def tasks(self) -> int:
+        """Tasks that a job has, or asks for while it waits."""
+        return sum(share.tasks for share in self.shares) if self.shares else self.spec.tasks
+
+    def on(self, shares: Sequence[Share]) -> Job:
+        """The job of the record with as many tasks as its shares have."""
+        least, most = self.spec.sizes
+        return self.job if least == most else replace(self.job, tasks=sum(share.tasks for share in shares))
+
+    def sizes_since(self, now_ms: int) -> Iterator[tuple[int, int, int]]:
+        """(begin of the work, its end, tasks) for each size of the present attempt, until now."""
+        begin_ms = self.since_ms + self.spec.restart_ms * (self.attempt > 1)
+        for at_ms, tasks in (*self.resized, (now_ms, self.tasks)):
+            yield min(begin_ms, at_ms), at_ms, tasks
+            begin_ms = at_ms + self.spec.restart_ms
 
     @property
     def asked_mgpu(self) -> int:

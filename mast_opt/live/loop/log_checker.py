@@ -5,7 +5,7 @@ every job holds, by the events alone, and compares in whole milli-GPUs, millicor
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mast_opt.live.loop import events as ev
@@ -171,6 +171,8 @@ class _Checker:
         for name in event.victims:
             self._victim(name, event, job)
         job.phase, job.attempt, job.placed, job.ran = "placed", event.attempt, event, False
+        elastic = job.spec.min_tasks is not None or job.spec.max_tasks is not None
+        job.began_tasks = sum(share.tasks for share in event.shares) if elastic else None
         for share in event.shares:
             self.holders.setdefault(share.server, set()).add(event.job)
         if job.partner:
@@ -201,6 +203,30 @@ class _Checker:
             self.places.count(job.spec, placed, what, 1)
         for share in event.shares:
             self.places.excuse(share.server)
+
+    def _resized(self, event: ev.Resized) -> None:
+        """Check that a job which runs has other tasks, all of them in its cluster and on GPUs that are free."""
+        job = self._job(event.job)
+        if job is None:
+            return
+        placed = job.placed
+        if job.phase != "running" or placed is None or event.attempt != job.attempt or job.partner or job.mate:
+            self.wrong("job", f"job {event.job} is resized and is {job.phase}, in another attempt, or shares its GPUs")
+            return
+        after = replace(placed, shares=event.shares)
+        if sum(share.tasks for share in event.shares) != event.tasks:
+            self.wrong("gang", f"job {event.job} is resized to {event.tasks} tasks; its shares have others")
+        self._check_place(after, job, {share.server: share.tasks for share in placed.shares})
+        for what in ("claimed", "used"):
+            self.places.count(job.spec, placed, what, -1)
+            self.places.count(job.spec, after, what, 1)
+            self.places.check_capacity(after, what)
+        for share in placed.shares:
+            self.holders[share.server].discard(event.job)
+        for share in after.shares:
+            self.holders.setdefault(share.server, set()).add(event.job)
+        job.placed = after
+        job.sizes.append((self.now, event.tasks))
 
     def _victim(self, name: str, event: ev.Placed, by: CheckedJob) -> None:
         """Check that a placement may stop this victim."""
@@ -265,8 +291,10 @@ class _Checker:
         if not self.pairs.ends(job, self.now) and job.ran:
             self.places.count(job.spec, placed, "used", -1)
         types = {self.servers[share.server].up.gpu_type for share in placed.shares if share.server in self.servers}
-        held = Hold(job.began_ms if job.ran else self.now, self.now, types, tuple(job.others))
+        began_ms = job.began_ms if job.ran else self.now
+        held = Hold(began_ms, self.now, types, tuple(job.others), job.began_tasks, tuple(job.sizes))
         job.others.clear()
+        job.sizes.clear()
         faults: Iterable[str] = ()
         if isinstance(event, ev.Stopped):
             faults = self.work.stopped(job.spec, event, held)
@@ -288,12 +316,17 @@ class _Checker:
 
     # --- places ---
 
-    def _check_place(self, event: ev.Placed, job: CheckedJob) -> None:
-        """Check where a job is placed: its gang, region, servers, GPU types and how close its tasks have to be."""
+    def _check_place(self, event: ev.Placed, job: CheckedJob, had: Mapping[str, int] | None = None) -> None:
+        """Check where a job is placed: its gang, region, servers, GPU types and how close its tasks have to be. Tasks
+        that it ``had`` on a server may stay there though it takes no others."""
         spec = job.spec
-        if sum(share.tasks for share in event.shares) != spec.tasks or any(share.tasks < 1 for share in event.shares):
-            tasks = [share.tasks for share in event.shares]
-            self.wrong("gang", f"job {event.job} has {spec.tasks} tasks; {tasks} are placed")
+        least = spec.tasks if spec.min_tasks is None else spec.min_tasks
+        most = spec.tasks if spec.max_tasks is None else spec.max_tasks
+        tasks = [share.tasks for share in event.shares]
+        if not least <= sum(tasks) <= most or min(tasks, default=1) < 1:
+            self.wrong(
+                "gang", f"job {event.job} has {least if least == most else (least, most)} tasks; {tasks} are placed"
+            )
         if len({share.server for share in event.shares}) < len(event.shares):
             self.wrong("gang", f"job {event.job} has a server twice")
         if job.bound and event.region != job.bound:
@@ -301,7 +334,8 @@ class _Checker:
         ups = [self.servers[share.server].up for share in event.shares if share.server in self.servers]
         for share in event.shares:
             server = self.servers.get(share.server)
-            if server is None or not server.in_service or server.moves_to or server.closed:
+            stays = had is not None and share.tasks <= had.get(share.server, 0)
+            if server is None or not server.in_service or ((server.moves_to or server.closed) and not stays):
                 self.wrong("server", f"job {event.job} is placed on {share.server}, which is not in service")
                 continue
             if (server.up.region, server.up.cluster) != (event.region, event.cluster):
@@ -339,6 +373,7 @@ _HANDLERS: Mapping[type[ev.Event], Callable[[_Checker, Any], None]] = {
     ev.Placed: _Checker._placed,
     ev.Adopted: _Checker._adopted,
     ev.Shared: lambda checker, event: checker.pairs.shared(event),
+    ev.Resized: _Checker._resized,
     ev.StopAsked: _Checker._attempt,
     ev.Started: _Checker._attempt,
     ev.Stopped: _Checker._attempt,

@@ -44,6 +44,13 @@ class PastJob:
         """Milli-GPUs of all of a job's tasks."""
         return self.tasks * self.spec.mgpu
 
+    def hold(self, placed: ev.Placed | ev.Adopted) -> None:
+        """Let a job of the past state hold servers; an elastic one has as many tasks as its shares."""
+        least, most = self.spec.sizes
+        self.placed = placed
+        if least < most:
+            self.tasks = sum(share.tasks for share in placed.shares)
+
     def takes(self, gpu_type: str) -> bool:
         """Whether a job of the past state runs on a GPU type."""
         return self.spec.gpu_types is None or gpu_type in self.spec.gpu_types
@@ -115,7 +122,8 @@ class LogFold:
         if isinstance(event, (ev.Placed, ev.Adopted)):
             for victim in event.victims if isinstance(event, ev.Placed) else ():
                 self._release(self.jobs.get(victim))
-            job.placed, job.region, job.claims = event, event.region, True
+            job.hold(event)
+            job.region, job.claims = event.region, True
             job.runs = isinstance(event, ev.Adopted) or event.at_once
             if not job.is_guest:
                 self._claim(job, -1)
@@ -133,7 +141,7 @@ class LogFold:
             return ()
         elif isinstance(event, ev.Resized) and job.placed is not None:
             self._claim(job, 1)
-            job.tasks, job.placed = event.tasks, replace(job.placed, shares=event.shares)
+            job.hold(replace(job.placed, shares=event.shares))
             self._claim(job, -1)
         else:
             return ()
@@ -160,7 +168,7 @@ class LogFold:
     def _end(self, job: PastJob, *, for_good: bool) -> tuple[PastJob, ...]:
         """Take in that a job holds nothing any more; it waits again, or has ended."""
         self._release(job)
-        job.placed, job.runs, job.ended = None, False, for_good
+        job.placed, job.runs, job.ended, job.tasks = None, False, for_good, job.spec.tasks
         parted = self._part(job)
         if for_good:
             del self.jobs[job.name]

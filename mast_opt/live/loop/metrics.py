@@ -3,7 +3,7 @@
 Every time is counted in whole ms before it is divided, so that sums are exact.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -215,7 +215,16 @@ class _Measured:
     def _in_window(self, spans: _Spans) -> int:
         """Milli-GPU-ms of these spans in the window of a log's metrics."""
         length = np.maximum(np.minimum(spans.end, self.until) - np.maximum(spans.begin, self.since), 0)
-        return int((length * self.log.mgpu[spans.job]).sum())
+        mgpu_ms = length * self.log.mgpu[spans.job]
+        for at, sizes in self._sized(spans):
+            upto = [_by_size(sizes, min(int(spans.end[at]), edge), 0, 0)[0] for edge in (self.since, self.until)]
+            mgpu_ms[at] = upto[1] - upto[0]
+        return int(mgpu_ms.sum())
+
+    def _sized(self, spans: _Spans) -> Iterator[tuple[int, Sequence[tuple[int, int, int]]]]:
+        """Positions of the spans of elastic jobs, and the sizes of these."""
+        for at in np.flatnonzero(np.isin(spans.row, list(self.log.sizes))).tolist() if self.log.sizes else ():
+            yield at, self.log.sizes[int(spans.row[at])]
 
     def _shared(self) -> _Spans:
         """Times in which a job had GPUs that another one held already."""
@@ -268,8 +277,29 @@ class _Measured:
             "restarting": np.where(stopped | finished, length - kept - lost, 0),
             "unfinished": np.where(stopped | finished, 0, length),
         }
-        weight = log.mgpu[holds.job] * self.counted[holds.job]
-        return {part: int((values * weight).sum()) for part, values in parts.items()}
+        amounts = {part: values * log.mgpu[holds.job] for part, values in parts.items()}
+        for at, sizes in self._sized(holds):
+            held, useful, gone = _by_size(sizes, int(holds.end[at]), int(kept[at]), int(lost[at]))
+            ended = bool(stopped[at] or finished[at])
+            rest = held - useful - gone
+            for part, value in zip(parts, (held, useful, gone, rest * ended, rest * (not ended)), strict=True):
+                amounts[part][at] = value
+        return {part: int((values * self.counted[holds.job]).sum()) for part, values in amounts.items()}
+
+
+def _by_size(sizes: Sequence[tuple[int, int, int]], end_ms: int, kept_ms: int, lost_ms: int) -> tuple[int, int, int]:
+    """Milli-GPU-ms of an attempt of an elastic job, until a time: all; those of the first ``kept_ms`` for which it
+    worked, and of the ``lost_ms`` after them."""
+    held = useful = lost = 0
+    for (since_ms, works_ms, mgpu), (until_ms, _, _) in zip(sizes, (*sizes[1:], (end_ms, 0, 0)), strict=True):
+        until_ms = min(until_ms, end_ms)
+        worked_ms = max(0, until_ms - works_ms)
+        kept = min(kept_ms, worked_ms)
+        gone = min(lost_ms, worked_ms - kept)
+        held += mgpu * max(0, until_ms - since_ms)
+        useful, lost = useful + mgpu * kept, lost + mgpu * gone
+        kept_ms, lost_ms = kept_ms - kept, lost_ms - gone
+    return held, useful, lost
 
 
 def _spread(values: NDArray[np.float64]) -> Spread:

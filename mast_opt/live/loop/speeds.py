@@ -19,7 +19,7 @@ REFERENCE = 1_000_000
 @dataclass(frozen=True, eq=False)
 class Speeds:
     """Measured speeds, in millionths of a step a second. A job whose spec names no model runs everywhere at its
-    reference speed."""
+    reference speed, or in proportion to its tasks where it has others than its spec asks for."""
 
     alone: Mapping[tuple[str, str, int], int] = field(default_factory=dict)
     """(model, GPU type, tasks) → speed; where there is none, the job cannot run."""
@@ -40,15 +40,17 @@ class Speeds:
         """(model, tasks) → the reference speed, that of the fastest GPU type."""
         return {key: max(types.values()) for key, types in self.runs.items()}
 
-    def rate(self, spec: JobSpec, gpu_type: str, other: JobSpec | None = None) -> int:
+    def rate(self, spec: JobSpec, gpu_type: str, other: JobSpec | None = None, tasks: int | None = None) -> int:
         """Millionths of its reference speed at which a job runs on a GPU type; 0 where it cannot.
 
         Args:
             other: what runs on the same GPUs, with as many tasks.
+            tasks: that it has; None for those of its spec, to which the reference speed belongs.
         """
+        tasks = spec.tasks if tasks is None else tasks
         if not spec.model:
-            return REFERENCE if other is None else 0
-        key = spec.model, gpu_type, spec.tasks
+            return (2 * REFERENCE * tasks + spec.tasks) // (2 * spec.tasks) if other is None else 0
+        key = spec.model, gpu_type, tasks
         speed = self.alone.get(key, 0)
         if other is not None:
             speed = self.packed.get((spec.model, other.model, gpu_type, spec.tasks), 0)
@@ -61,8 +63,10 @@ class Speeds:
         saved = record.work_ms * REFERENCE
         if record.state is not JobState.RUNNING:
             return saved
-        restart = record.spec.restart_ms if record.attempt > 1 else 0
-        return saved + max(0, now_ms - record.since_ms - restart) * self.rate(record.spec, gpu_type)
+        return saved + sum(
+            (end_ms - begin_ms) * self.rate(record.spec, gpu_type, tasks=tasks)
+            for begin_ms, end_ms, tasks in record.sizes_since(now_ms)
+        )
 
     def duration_ms(self, model: str, tasks: int, steps: int) -> int:
         """Duration of so many training steps at the reference speed, rounded up to whole ms."""

@@ -1,6 +1,7 @@
 """State of the loop: a fold over the events of its log. No clock, no randomness, no I/O."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mast_opt.core.errors import MastOptError
@@ -19,7 +20,7 @@ from mast_opt.live.loop.state_digest import digest_of
 from mast_opt.live.loop.tenants import Tenants
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 
 class State:
@@ -189,7 +190,7 @@ class State:
         elif bid is not None:
             self.fleet.commit(bid)
         else:  # victims go last, as they count towards the quota of their tenant when the bid is made
-            self.work.adopt(record.job, event.shares)
+            self.work.adopt(record.on(event.shares), event.shares)
             for victim in event.victims:
                 self.work.release(victim)
         for victim in event.victims:
@@ -218,9 +219,37 @@ class State:
     def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted) -> None:
         """Let a job hold the shares of servers that an event gives it."""
         record.state, record.attempt, record.promise = JobState.STARTING, event.attempt, None
+        record.resized = ()
         record.region, record.shares = event.region, event.shares
         if not record.is_guest:
             self._take(record)
+
+    def _resized(self, event: ev.Resized) -> None:
+        """Fold in that a running job has other tasks. Raises CorruptLog where it may not, or others still stop."""
+        record = self._attempt(event.job, event.attempt, JobState.RUNNING)
+        (least, most), before, held_ms = record.spec.sizes, record.shares, self.now_ms - record.since_ms
+        if record.partner or event.tasks == record.tasks or not least <= event.tasks <= most:
+            raise self._corrupt(f"job {record.name} cannot have {event.tasks} tasks instead of {record.tasks}")
+        if self.waits_for_others(record, event.shares):
+            raise self._corrupt(f"job {record.name} grows where others have not stopped")
+        try:
+            self.work.resize(replace(record.job, tasks=event.tasks), event.shares)
+        except MastOptError as error:
+            raise self._corrupt(str(error)) from None
+        self._count(record, -1)
+        record.attained_mgpu_ms += record.mgpu * held_ms
+        record.resized = (*record.resized, (self.now_ms, record.tasks))
+        record.shares = event.shares
+        self._take(record)
+        record.attained_mgpu_ms -= record.mgpu * held_ms  # of which it counts ``mgpu`` since it began
+        self.tell_work(record)
+        for share in before:
+            self.inventory.shrink(share.server)
+
+    def waits_for_others(self, record: JobRecord, shares: tuple[Share, ...]) -> bool:
+        """Whether a job that is to have these shares gets more of a server where others still stop."""
+        had = {share.server: share.tasks for share in record.shares}
+        return any(share.tasks > had.get(share.server, 0) and self._handovers.busy(share.server) for share in shares)
 
     def _shared(self, event: ev.Shared) -> None:
         """Fold in that two jobs are to have the same GPUs: the first holds them, the second is about to be placed
@@ -250,6 +279,8 @@ class State:
         checkpoint, or since it began to work."""
         if record.state is JobState.RUNNING and not record.is_guest:
             began_ms = record.since_ms + record.spec.restart_ms * (record.attempt > 1)
+            if record.resized:
+                began_ms = record.resized[-1][0] + record.spec.restart_ms
             known = record.stoppable_tier is not None
             self.work.set_work(record.name, began_ms if known else -1, record.spec.checkpoint_ms)
 
@@ -467,6 +498,7 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.Queued: State._queued,
     ev.Bound: State._bound,
     ev.Shared: State._shared,
+    ev.Resized: State._resized,
     ev.Started: State._started,
     ev.StopAsked: State._stop_asked,
     ev.Stopped: State._stopped,

@@ -28,7 +28,7 @@ def digest_of(state: "State") -> str:
 
 def _fields(record: JobRecord) -> tuple[object, ...]:
     """Values of a job's record that count for the digest of a state."""
-    without = ("spec", *(() if record.promise else ("promise",)))
+    without = ("spec", *(name for name in ("promise", "resized") if not getattr(record, name)))
     names = ("asked_mgpu" if name == "of" else name for name in JobRecord.__slots__ if name not in without)
     return tuple(_canonical(getattr(record, name)) for name in names)
 

@@ -21,6 +21,10 @@ class Hold:
     gpu_types: Collection[str]
     others: Sequence[tuple[int, ev.JobSpec | None]] = ()
     """(time, partner on the same GPUs from then on), ascending; none before the first."""
+    tasks: int | None = None
+    """Tasks at the begin; None for those of the job's specification."""
+    sizes: Sequence[tuple[int, int]] = ()
+    """(time, tasks from then on), ascending, where it was resized."""
 
     @property
     def where(self) -> str:
@@ -51,15 +55,22 @@ class WorkChecker:
             self._fastest[model, tasks] = max(speed, self._fastest.get((model, tasks), 0))
         self._kept: dict[str, int] = {}
 
-    def rate(self, spec: ev.JobSpec, gpu_types: Collection[str], other: ev.JobSpec | None = None) -> int:
+    def rate(
+        self,
+        spec: ev.JobSpec,
+        gpu_types: Collection[str],
+        other: ev.JobSpec | None = None,
+        tasks: int | None = None,
+    ) -> int:
         """Millionths of its reference speed at which a job of the log can work on servers of these types, where the
-        other has the same GPUs.
+        other has the same GPUs, or with so many tasks.
         """
-        fastest = self._fastest.get((spec.model, spec.tasks), 0)
+        fastest, tasks = self._fastest.get((spec.model, spec.tasks), 0), spec.tasks if tasks is None else tasks
         if not spec.model or not fastest:
-            return MICRO
+            share, rest = divmod(tasks * MICRO, spec.tasks)
+            return share + (2 * rest >= spec.tasks)
         if other is None:
-            found = (self._speeds.get((spec.model, kind, spec.tasks), 0) for kind in gpu_types)
+            found = (self._speeds.get((spec.model, kind, tasks), 0) for kind in gpu_types)
         else:
             found = (self._packed.get((spec.model, other.model, kind, spec.tasks), 0) for kind in gpu_types)
         speed = min(found, default=0)
@@ -72,7 +83,8 @@ class WorkChecker:
         work, lost = event.work_ms, event.lost_ms
         kept_ms = work if event.work_time_ms is None else event.work_time_ms
         lost_ms = lost if event.lost_time_ms is None else event.lost_time_ms
-        if min(work, lost, kept_ms, lost_ms) < 0 or max(work + lost, kept_ms + lost_ms) > held_ms:
+        most = held_ms if held.tasks is None else self._done(spec, event.attempt, held, held_ms) // MICRO + 1
+        if min(work, lost, kept_ms, lost_ms) < 0 or work + lost > most or kept_ms + lost_ms > held_ms:
             yield f"job {event.job} ran for {held_ms} ms; it cannot have done {work} ms of work and {lost} ms lost"
         before = self._kept.get(event.job, 0)
         if event.work_time_ms is None:
@@ -102,6 +114,8 @@ class WorkChecker:
 
     def _done(self, spec: ev.JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
         """Work that an attempt of the log can do in so much time, in ms × millionths of the reference speed."""
+        if held.sizes:
+            return self._done_by_size(spec, attempt, held, worked_ms)
         first = held.begin_ms + (spec.restart_ms if attempt > 1 and held.others else 0)
         last = first + worked_ms
         done, at, other = 0, first, None
@@ -109,4 +123,14 @@ class WorkChecker:
             until = min(max(since_ms, at), last)
             done += (until - at) * self.rate(spec, held.gpu_types, other)
             at, other = until, following
-        return done + (last - at) * self.rate(spec, held.gpu_types, other)
+        return done + (last - at) * self.rate(spec, held.gpu_types, other, held.tasks)
+
+    def _done_by_size(self, spec: ev.JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
+        """Work of an attempt of the log that was resized: it begins to work a restart after each change of size."""
+        done, left_ms, tasks = 0, worked_ms, held.tasks
+        begins = held.begin_ms + (spec.restart_ms if attempt > 1 else 0)
+        for at_ms, following in (*held.sizes, (held.end_ms, None)):
+            worked = min(left_ms, max(0, at_ms - begins))
+            done += worked * self.rate(spec, held.gpu_types, tasks=tasks)
+            left_ms, tasks, begins = left_ms - worked, following, at_ms + spec.restart_ms
+        return done

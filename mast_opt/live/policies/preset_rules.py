@@ -175,9 +175,10 @@ class Trades(ShareRule):
         return shares
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Goodput(ShareRule):
-    """Pollux and Sia on jobs of fixed size: who runs, and on which type, for the highest sum of powers of goodput.
+    """Pollux and Sia: who runs, with how many tasks and on which type, for the highest sum of powers of goodput, for
+    which throughput stands. A job without GPUs is to have its fewest tasks.
 
     With p = 1 and types taken for equal it is Pollux's sum of speedups; Sia has p = −0.5 and knows the types.
 
@@ -192,19 +193,24 @@ class Goodput(ShareRule):
     waiting: float
     factor: float
     typed: bool
+    resizes: bool = True
 
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares that maximise goodput."""
-        demand = jobs.demand
-        able, need = demand.rate > 0, demand.need.max(axis=1)
-        rate = demand.rate if self.typed else np.where(able, 1.0, 0.0)
-        sizes = np.unique(need)
-        kinds = len(demand.gpus)
-        size, kind = np.repeat(sizes, kinds), np.tile(np.arange(kinds), len(sizes))
-        goodput = np.where(need[:, None] == size, (rate * need[:, None])[:, kind], 0.0)
-        current = np.array(
-            [int(np.flatnonzero((size == n) & (kind == k))[0]) if k >= 0 else -1 for n, k in zip(need, jobs.runs_on)]
-        )
+        demand, sizes = jobs.demand, jobs.sizes
+        assert sizes is not None
+        able, kinds = sizes.rate > 0, len(demand.gpus)
+        mean = sizes.rate.sum(axis=1) / able.sum(axis=1)
+        mean /= mean[np.searchsorted(sizes.job, sizes.job)]  # of its first row
+        rate = sizes.rate if self.typed else np.where(able, mean[:, None], 0.0)
+        size = np.repeat(np.unique(sizes.need), kinds)
+        kind = np.tile(np.arange(kinds), len(size) // kinds)
+        row = np.full((len(jobs.names), len(size)), -1)
+        at = np.searchsorted(size, sizes.need)
+        row[sizes.job[:, None], at[:, None] + np.arange(kinds)] = np.arange(len(at))[:, None]
+        goodput = np.where(row >= 0, rate[row, kind] * demand.need.max(axis=1)[:, None], 0.0)
+        here = (row >= 0) & (sizes.tasks[row] == sizes.held[:, None]) & (kind == jobs.runs_on[:, None])
+        current = np.where(here.any(axis=1), here.argmax(axis=1), -1)
         found = sia.solve(
             goodput,
             size,
@@ -219,7 +225,11 @@ class Goodput(ShareRule):
             raise BackendError(f"no configurations were found: {found.status.value}")
         shares = np.zeros(demand.rate.shape)
         runs = np.flatnonzero(found.configuration >= 0)
-        shares[runs, kind[found.configuration[runs]]] = 1.0
+        chosen = found.configuration[runs]
+        shares[runs, kind[chosen]] = 1.0
+        self.tasks = np.full(len(jobs.names), np.iinfo(np.int64).max)
+        np.minimum.at(self.tasks, sizes.job, sizes.tasks)
+        self.tasks[runs] = sizes.tasks[row[runs, chosen]]
         return shares
 
 

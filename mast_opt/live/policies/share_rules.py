@@ -18,6 +18,22 @@ from mast_opt.live.policies.central_shares import Demand, largest_fraction, leas
 
 
 @dataclass(frozen=True, eq=False)
+class Sizes:
+    """Numbers of tasks that jobs may have, one row for each job and number, in the order of the jobs; S counts rows."""
+
+    job: IntArray
+    """[S] position of the job."""
+    tasks: IntArray
+    """Number of tasks, [S]."""
+    need: FloatArray
+    """[S] GPUs, on the type on which they are most."""
+    rate: FloatArray
+    """[S, G] rate with so many tasks on each type; 0 where the job cannot run with them."""
+    held: IntArray
+    """[J] tasks that each job has now; 0 for none."""
+
+
+@dataclass(frozen=True, eq=False)
 class Competing:
     """Jobs that compete for GPUs at a moment, in the order of their submission."""
 
@@ -37,6 +53,8 @@ class Competing:
     """[J] tenant, or else namespace."""
     runs_on: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     """[J] type on which the job runs now; -1 for none."""
+    sizes: Sizes | None = None
+    """Sizes to choose from, for a rule that ``resizes``."""
 
 
 class ShareRule(Protocol):
@@ -46,6 +64,9 @@ class ShareRule(Protocol):
     """Whether a job without a share does not run even where GPUs are left over."""
     every_round: bool = False
     """Whether shares are computed for every round, and not only when jobs have come or gone."""
+    resizes: bool = False
+    """Whether it chooses sizes too: then ``tasks`` are those of each job, [J], when shares have been computed."""
+    tasks: IntArray = np.zeros(0, np.int64)
 
     def shares(self, jobs: Competing) -> FloatArray:
         """[J, G] part of the time that each job is to have on each type; rows of the pairs of ``demand`` follow."""

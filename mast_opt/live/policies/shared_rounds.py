@@ -24,6 +24,7 @@ from mast_opt.live.policies.central_shares import Demand
 from mast_opt.live.policies.pair_table import LEAST_SHARE, PairTable, SharedPace, candidates
 from mast_opt.live.policies.round_choice import Cell, Choice
 from mast_opt.live.policies.round_params import PackingParams, RoundLength, RoundParams
+from mast_opt.live.policies.round_sizes import RoundSizes
 from mast_opt.live.policies.round_table import RoundTable
 from mast_opt.live.policies.share_rules import OBJECTIVES, Competing, ShareRule
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
@@ -62,6 +63,7 @@ class Rounds:
         self.name = name
         self.every_ms: int | None = None
         self.reads = EVERY_POLICY | {"preemptible"} | ({"tenant", "namespace"} if by_user else set())
+        self.reads |= {"min_tasks", "max_tasks"} if rule.resizes else set()
         self._clear()
 
     def _clear(self) -> None:
@@ -70,6 +72,7 @@ class Rounds:
         self._supply: dict[Cell, int] = {}
         self._table, self._pairs = RoundTable(0), PairTable(0)
         self._pace = SharedPace(self._speeds)
+        self._sizes = RoundSizes(self._speeds, aware=self.params.aware, resizes=self._rule.resizes)
         self._new: list[str] = []
         self._target: dict[str, Cell] = {}
         """Cell in which each job runs in this round."""
@@ -120,6 +123,7 @@ class Rounds:
             elif isinstance(event, (ev.Finished, ev.Failed, ev.Cancelled, ev.Stopped)):
                 if event.job not in snapshot.jobs:
                     self._target.pop(event.job, None)
+                    self._sizes.drop(event.job)
                     self._part(event.job)
                     self._stale = self._ended = True
             elif isinstance(event, SERVERS):
@@ -160,6 +164,7 @@ class Rounds:
             if name not in staying and snapshot.jobs[name].state in HOLDING:
                 actions.preempt(name, "end of its round")
         self._target, self._mates = chosen, mates
+        self._sizes.resize(snapshot, actions, self._target, grow=False)
         self._place(snapshot, actions)
 
     def _staying(self, chosen: Mapping[str, Cell], mates: Mapping[str, str], snapshot: Snapshot) -> set[str]:
@@ -211,20 +216,12 @@ class Rounds:
         new = [name for name in self._new if name in snapshot.jobs and name not in self._table.at]
         if new:
             records = [snapshot.jobs[name] for name in new]
-            need = np.array([self._needs(record) for record in records], np.int64)
-            rate = np.array([self._rates(record) for record in records])
-            self._table.add(new, np.where(need > 0, rate, 0.0), need, half_ms)
+            for record in records:
+                self._sizes.add(record, self._types, max(self._supply.values(), default=0))
+            needs, rates = zip(*(self._sizes.row(record, self._types) for record in records), strict=True)
+            need = np.array(needs, np.int64)
+            self._table.add(new, np.where(need > 0, np.array(rates), 0.0), need, half_ms)
         self._new = []
-
-    def _needs(self, record: JobRecord) -> list[int]:
-        """Milli-GPUs of the gang on each type; 0 where it may not run."""
-        spec = record.spec
-        kinds = dict.fromkeys(self._types, spec.mgpu) if spec.gpu_types is None else spec.gpu_types
-        return [spec.tasks * kinds.get(kind, 0) for kind in self._types]
-
-    def _rates(self, record: JobRecord) -> list[float]:
-        """Rate of a job on each GPU type, relative to the reference speed."""
-        return [self._speeds.rate(record.spec, kind) / REFERENCE for kind in self._types]
 
     def _compute_shares(self, snapshot: Snapshot) -> None:
         """Compute the share of the time that each job is to have on each GPU type, by the policy's rule."""
@@ -250,9 +247,12 @@ class Rounds:
                 np.array([self._left_s(record, snapshot) for record in records]),
                 np.array([(now - record.submitted_ms) / SECOND_MS for record in records]),
                 **self._history(records, now),
+                sizes=self._sizes.competing(table, able, records, self._target),
             )
             shares = self._rule.shares(jobs)
             table.share[able] = shares[: len(able)]
+            if self._rule.resizes:
+                self._sizes.choose(table, able, self._rule.tasks)
             self._keep_pairs(able, jobs, shares[len(able) :])
 
     def _candidates(self, records: Sequence[JobRecord], snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
@@ -327,18 +327,25 @@ class Rounds:
     def _place(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place those who are to run and have stopped where they ran; large gangs first."""
         waiting = [name for name in self._target if snapshot.jobs[name].waits]
-        for name in sorted(waiting, key=lambda name: -snapshot.jobs[name].asked_mgpu):
+        for name in sorted(waiting, key=lambda name: -self._asked_mgpu(snapshot.jobs[name])):
             region, kind = self._target[name]
             mate = snapshot.jobs.get(self._mates.get(name, ""))
             if mate is not None and mate.state in HOLDING and region in snapshot.admissible(snapshot.jobs[name]):
                 actions.share(name, mate.name)
                 continue
-            bid = actions.place(name, (region,), self._types[kind], preempt=False)
+            tasks = self._sizes.tasks(snapshot.jobs[name])
+            bid = actions.place(name, (region,), self._types[kind], preempt=False, tasks=tasks)
             if isinstance(bid, Bid):
                 actions.commit(bid)
             else:  # nowhere do its tasks fit together; it has its turn again in the next round
                 del self._target[name]
                 self._part(name)
+        if not any(snapshot.jobs[name].state is JobState.STOPPING for name in self._target):  # they need their room
+            self._sizes.resize(snapshot, actions, self._target, grow=True)
+
+    def _asked_mgpu(self, record: JobRecord) -> int:
+        """Milli-GPUs of all tasks that a job is to have, on the type on which they are fewest."""
+        return record.asked_mgpu // record.spec.tasks * self._sizes.tasks(record)
 
     def _part(self, name: str) -> None:
         """Note that a job shares GPUs with no other in this round any more."""

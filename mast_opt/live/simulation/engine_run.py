@@ -75,7 +75,7 @@ def engine_log(
 
     host = SimulatedHost(
         work,
-        trace.rate() if jobs.model else None,
+        trace.rate() if jobs.model or "min_tasks" in policy.reads else None,
         servers=trace.servers,
         network=slow.network,
         solver=slow.solver,

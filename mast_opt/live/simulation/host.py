@@ -4,22 +4,23 @@ Work is counted in ms × rate, where the rate is in whole millionths of a job's 
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Solve, Start, Stop
+from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Resize, Solve, Start, Stop
 from mast_opt.live.loop.speeds import REFERENCE
 from mast_opt.live.simulation.network import SimulatedNetwork
 from mast_opt.live.simulation.solves import SimulatedSolver
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 MOVE_MS = 600_000
 AT_LIMIT = "it reached its time limit"
 """Reason of a host that ends a job at its ``limit_ms``."""
-Rate = Callable[[str, str, str], int]
-"""(job, server, job on the same GPUs or "") → millionths of its reference speed at which the first job runs there."""
+Rate = Callable[[str, str, str, int], int]
+"""(job, server, job on the same GPUs or "", tasks) → millionths of its reference speed at which the first job runs
+there with so many tasks."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class _Attempt:
     """Time when it begins to work, after its restart."""
     done: int
     """Work saved by earlier attempts."""
-    servers: frozenset[str]
+    shares: tuple[Share, ...]
     rates: list[tuple[int, int]]
     """(time, rate from then on), ascending; the first time is ``began_ms``."""
     partner: str = ""
@@ -54,16 +55,33 @@ class _Attempt:
     stopping: bool = False
     ends_ms: int = 0
     """Time when all its work is done at the present rate."""
+    since_ms: int = 0
+    """Time since which it works at its present size."""
+    kept: int = 0
+    """Work that its checkpoints had saved when it was told to stop, that of earlier attempts included."""
+
+    @property
+    def servers(self) -> frozenset[str]:
+        """Servers on which an attempt of the simulation has tasks."""
+        return frozenset(share.server for share in self.shares)
 
     def work_at(self, at_ms: int) -> int:
         """Work of an attempt on the simulation's host at a time, that of earlier attempts included."""
+        return self.done + sum(length * rate for length, rate in self._spans(at_ms))
+
+    def worked_ms(self, at_ms: int) -> int:
+        """Time for which an attempt has worked, without the restarts between its sizes."""
+        return sum(length for length, rate in self._spans(at_ms) if rate)
+
+    def _spans(self, at_ms: int) -> Iterator[tuple[int, int]]:
+        """(ms, rate) of an attempt until a time."""
         ends = [start for start, _ in self.rates[1:]] + [at_ms]
-        spans = zip(self.rates, ends, strict=True)
-        return self.done + sum(max(0, min(end, at_ms) - start) * rate for (start, rate), end in spans)
+        for (start, rate), end in zip(self.rates, ends, strict=True):
+            yield max(0, min(end, at_ms) - start), rate
 
     def set_rate(self, now_ms: int, rate: int) -> None:
         """Change the rate at which a simulated attempt works from now on."""
-        at = max(now_ms, self.began_ms)
+        at = max(now_ms, self.since_ms)
         if self.rates and self.rates[-1][0] == at:
             self.rates.pop()
         self.rates.append((at, rate))
@@ -137,6 +155,8 @@ class SimulatedHost:
             self._start(now_ms, command)
         elif isinstance(command, Stop):
             self._stop(now_ms, command)
+        elif isinstance(command, Resize):
+            self._resize(now_ms, command)
         elif isinstance(command, Move):
             server = self._servers[command.server]
             self._moving[server.name] = command.cluster
@@ -194,8 +214,7 @@ class SimulatedHost:
         work = self._work[command.job]
         saved = self._saved.get(command.job, 0)
         began = now_ms + (work.restart_ms if command.attempt > 1 else 0)
-        servers = frozenset(share.server for share in command.shares)
-        attempt = _Attempt(command.attempt, work, began, saved, servers, [])
+        attempt = _Attempt(command.attempt, work, began, saved, command.shares, [], since_ms=began)
         self._running[command.job] = attempt
         self._answer(now_ms, ev.Started(command.job, command.attempt))
         if work.limit_ms is not None:
@@ -206,16 +225,26 @@ class SimulatedHost:
             self._set_rate(now_ms, command.partner, other)
         self._set_rate(now_ms, command.job, attempt)
 
+    def _resize(self, now_ms: int, command: Resize) -> None:
+        """Save the work of a simulated job; it goes on with other tasks after its restart."""
+        attempt = self._running.get(command.job)
+        if attempt is None or attempt.number != command.attempt or attempt.stopping:
+            return
+        attempt.rates.append((max(now_ms, attempt.since_ms), 0))
+        attempt.shares, attempt.since_ms = command.shares, now_ms + attempt.work.restart_ms
+        self._set_rate(now_ms, command.job, attempt)
+
     def _set_rate(self, now_ms: int, name: str, attempt: _Attempt) -> None:
         """Set the rate of a simulated job with its partner, and foresee its end."""
         if self._rate is None:
             rate = REFERENCE
         else:
-            rate = min(self._rate(name, server, attempt.partner) for server in attempt.servers)
+            tasks = sum(share.tasks for share in attempt.shares)
+            rate = min(self._rate(name, server, attempt.partner, tasks) for server in attempt.servers)
         if rate <= 0:
             raise UsageError(f"job {name} was started on {min(attempt.servers)}, where it cannot run")
         attempt.set_rate(now_ms, rate)
-        worked_ms = None if self._rate is None else attempt.ends_ms - attempt.began_ms
+        worked_ms = None if self._rate is None else attempt.worked_ms(attempt.ends_ms)
         self._answer(attempt.ends_ms, ev.Finished(name, attempt.number, worked_ms))
 
     def _leave(self, now_ms: int, name: str) -> _Attempt:
@@ -247,19 +276,16 @@ class SimulatedHost:
 
     def _forget(self, now_ms: int, stopped: ev.Stopped) -> None:
         """End an attempt of a simulated job; what its checkpoints have saved is there for the next one."""
-        attempt = self._leave(now_ms, stopped.job)
-        time_ms = stopped.work_ms if stopped.work_time_ms is None else stopped.work_time_ms
-        self._saved[stopped.job] = attempt.work_at(attempt.began_ms + time_ms)
+        self._saved[stopped.job] = self._leave(now_ms, stopped.job).kept
 
     def _account(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
         """Account of a simulated job's attempt that stops now: what its checkpoints have saved, and what is lost."""
-        worked_ms = max(0, now_ms - attempt.began_ms)
         every = attempt.work.checkpoint_ms
-        lost_ms = worked_ms % every if every else 0
-        kept_ms = worked_ms - lost_ms
-        kept = attempt.work_at(attempt.began_ms + kept_ms)
+        lost_ms = max(0, now_ms - attempt.since_ms) % every if every else 0
+        kept_ms, kept = attempt.worked_ms(now_ms - lost_ms), attempt.work_at(now_ms - lost_ms)
+        attempt.kept = kept
         work = kept // REFERENCE - attempt.done // REFERENCE
-        lost = (attempt.work_at(attempt.began_ms + worked_ms) - kept) // REFERENCE
+        lost = (attempt.work_at(now_ms) - kept) // REFERENCE
         if self._rate is None:
             return ev.Stopped(name, attempt.number, work, lost)
         return ev.Stopped(name, attempt.number, work, lost, kept_ms, lost_ms)

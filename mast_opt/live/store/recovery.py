@@ -15,7 +15,7 @@ from mast_opt.live.store.state_format import OtherState, state_bytes, state_from
 _WORK = frozenset(
     (
         *(ev.Submitted, ev.Cancelled, ev.Refused, ev.Queued, ev.Bound),
-        *(ev.Placed, ev.Shared, ev.Started, ev.StopAsked, ev.Stopped, ev.Finished, ev.Failed),
+        *(ev.Placed, ev.Shared, ev.Resized, ev.Started, ev.StopAsked, ev.Stopped, ev.Finished, ev.Failed),
     )
 )
 """Events that ask nothing of the fleet but to hold work and to let it go."""

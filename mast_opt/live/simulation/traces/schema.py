@@ -162,8 +162,8 @@ SUBMISSIONS = Table(
             required=False,
             help="seconds that it takes to get going again after it was stopped",
         ),
-        integer("min_tasks", minimum=1, required=False, help="fewest tasks that it may be resized to; empty = fixed"),
-        integer("max_tasks", minimum=1, required=False, help="most tasks that it may be resized to; empty = fixed"),
+        integer("min_tasks", minimum=1, required=False, help="fewest tasks that it may have; empty = tasks"),
+        integer("max_tasks", minimum=1, required=False, help="most tasks that it may have; empty = tasks"),
         label("model", "model", required=False, help="kind of work of the table speeds; empty = as fast everywhere"),
         integer(
             "steps",

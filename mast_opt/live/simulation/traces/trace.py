@@ -108,13 +108,13 @@ class JobTrace:
     surroundings: Surroundings = field(default_factory=Surroundings)
     speeds: Speeds = field(default_factory=Speeds)
 
-    def rate(self) -> Callable[[str, str, str], int]:
-        """(job, server, job on the same GPUs or "") → millionths of its reference speed at which the trace's job runs
-        there.
+    def rate(self) -> Callable[[str, str, str, int], int]:
+        """(job, server, job on the same GPUs or "", tasks) → millionths of its reference speed at which the trace's job
+        runs there.
         """
         kinds = {server.name: server.gpu_type for server in self.servers}
         specs = {name: self.submissions.spec(j) for j, name in enumerate(self.submissions.labels)}
-        return lambda job, server, other: self.speeds.rate(specs[job], kinds[server], specs.get(other))
+        return lambda job, server, other, tasks: self.speeds.rate(specs[job], kinds[server], specs.get(other), tasks)
 
     def readable_in(self, dataset: str) -> tuple[str, ...]:
         """Regions of a trace that hold a dataset when it appears, and where its residency allows jobs to read it."""

@@ -17,7 +17,7 @@ DISTRICTS = ("problems", "planner", "live")
 BUDGET = {
     "cli": 4417,
     "core": 2198,
-    "live/hosts": 3836,
+    "live/hosts": 3872,
     "live/importers": 500,
     "live/loop": 4330,
     "live/policies": 4394,

@@ -125,6 +125,29 @@ class ApiServer:
         return made
 
 
+@contextmanager
+def bound(server: ApiServer, manifest: Path, *names: str, user: str = "mast-opt") -> Iterator[None]:
+    """A user with these roles of a manifest, in force; it and its roles are gone afterwards."""
+    import yaml
+
+    api, made = (
+        "rbac.authorization.k8s.io",
+        [one["metadata"]["name"] for one in yaml.safe_load_all(manifest.read_text())],
+    )
+    server.load(manifest)
+    head = {"apiVersion": f"{api}/v1", "kind": "ClusterRoleBinding"}
+    subjects = [{"kind": "User", "name": user, "apiGroup": api}]
+    for name in names:
+        role = {"apiGroup": api, "kind": "ClusterRole", "name": name}
+        server.create({**head, "metadata": {"name": name}, "roleRef": role, "subjects": subjects})
+    try:
+        yield
+    finally:
+        for kind, gone in (("ClusterRoleBinding", list(names)), ("ClusterRole", made)):
+            for one in gone:
+                server.call("DELETE", f"{collection(f'{api}/v1', kind)}/{one}")
+
+
 def _is_served(server: ApiServer, crd: Mapping[str, Any]) -> bool:
     names = crd["spec"]["names"]["plural"]
     try:

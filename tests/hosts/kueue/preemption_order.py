@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,15 @@ from typing import Any
 import numpy as np
 
 from mast_opt.live.hosts.kueue.host import KueueHost
+from mast_opt.live.hosts.kueue.jobs import is_loan
 from mast_opt.live.hosts.kueue.nomination import DispatchParams, Hook
 from mast_opt.live.hosts.protocol import Host
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.store.sqlite import open_sqlite
 from tests.hosts.kueue.objects import NOW, Object, admission, condition, local_queue, pods, queue, running, workload
-from tests.hosts.kueue.stand_in import Kueue, StandIn
+from tests.hosts.kueue.stand_in import Api, Kueue
 from tests.hosts.kueue.test_dispatcher import Clusters
 from tests.hosts.test_conformance import KueueWorld
 
@@ -39,13 +41,13 @@ HIGH = "high"
 class Worker:
     """A worker's queues and admitted workloads, as its scheduler sees them."""
 
-    api: StandIn
+    api: Api
     boosts: bool
 
     def __post_init__(self) -> None:
         self.queues = {one["metadata"]["name"]: one["spec"] for one in self.api.list("ClusterQueue")}
         self.local = {one["metadata"]["name"]: one["spec"]["clusterQueue"] for one in self.api.list("LocalQueue")}
-        self.admitted = [one for one in self.api.list("Workload") if one["status"].get("admission")]
+        self.admitted = [one for one in self.api.list("Workload") if one.get("status", {}).get("admission")]
 
     def gpus(self, one: Object) -> int:
         return sum(
@@ -146,7 +148,7 @@ class Worker:
 class PreemptingKueue(Kueue):
     """Kueue's controllers with workers that stop others."""
 
-    def __init__(self, manager: StandIn, workers: dict[str, StandIn], rng: np.random.Generator, hooks: frozenset[Hook]):
+    def __init__(self, manager: Api, workers: Mapping[str, Api], rng: np.random.Generator, hooks: frozenset[Hook]):
         super().__init__(manager, workers)
         self._seen = {one["metadata"]["name"]: one["status"] for one in manager.list("Workload")}
         self.apis, self.rng, self.hooks = workers, rng, hooks
@@ -172,13 +174,14 @@ class PreemptingKueue(Kueue):
 
     def _open(self, cluster: str, name: str) -> bool:
         copy = self.apis[cluster].get(name)
-        states = {one["name"]: one["position"] for one in copy["status"].get("preemptionGates", [])}
+        states = {one["name"]: one["position"] for one in copy.get("status", {}).get("preemptionGates", [])}
         return all(states.get(one["name"]) == "Open" for one in copy["spec"].get("preemptionGates", []))
 
     def _tries(self, cluster: str, name: str) -> bool:
         api = self.apis[cluster]
         worker, copy = Worker(api, Hook.BOOST in self.hooks), api.get(name)
-        if copy["status"].get("admission"):
+        found = copy.get("status", {})
+        if found.get("admission"):
             return True
         if not worker.fits(copy, worker.admitted):
             victims = worker.victims(copy)
@@ -191,7 +194,7 @@ class PreemptingKueue(Kueue):
                 if self.manager.has(victim):
                     self.evict(victim)
         status = {"conditions": [condition("QuotaReserved"), condition("Admitted")], "admission": admission(copy)}
-        self.apply(api, name, {**status, "preemptionGates": copy["status"].get("preemptionGates", [])})
+        self.apply(api, name, {**status, "preemptionGates": found.get("preemptionGates", [])})
         return True
 
     def _open_first(self, name: str, nominated: list[str]) -> None:
@@ -259,6 +262,13 @@ class Fleet(KueueWorld):
         )
         return self.of
 
+    def _chosen(self, one: JobRecord) -> set[tuple[str, str]]:
+        """A chosen workload; those that the nomination names, where the job stands for quota that others have."""
+        if not is_loan(one.name.rpartition(":")[2].rpartition(".")[0]):
+            return {(one.region, one.name.rpartition("/")[2].partition(".")[0])}
+        words = [text.partition("taken back from ")[2] for _, _, text in self.clusters.manager.events]
+        return {(one.region, key.rpartition("/")[2]) for text in words for key in text.split(", ") if key}
+
     def run(self, folder: Path) -> PreemptingKueue:
         """Let one important workload come; returns what Kueue did."""
         kueue = self.clusters.kueue
@@ -283,11 +293,9 @@ class Fleet(KueueWorld):
             if kueue.admitted_by:
                 break
             if not self.chosen:
-                self.chosen |= {
-                    (one.region, name.rpartition("/")[2].partition(".")[0])
-                    for name, one in live._engine.state.jobs.items()
-                    if one.state is JobState.STOPPING
-                }
+                stopping = [one for one in live._engine.state.jobs.values() if one.state is JobState.STOPPING]
+                self.of.act()
+                self.chosen |= {found for one in stopping for found in self._chosen(one)}
             self.of.act()
             kueue.turn()
         live.close()

@@ -6,6 +6,7 @@ Kueue's own controllers are not here; a stand-in does what they do, and refuses 
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from mast_opt.live.hosts.kueue.api import ApiError, LightkubeApi
 from mast_opt.live.hosts.kueue.dispatcher import Dispatcher
 from mast_opt.live.hosts.kueue.manager_snapshot import CHECK
 from mast_opt.live.hosts.kueue.patches import APPLY, KUEUE, MERGE, OURS, Patch
-from tests.hosts.kueue.api_servers import collection, crds, until
+from tests.hosts.kueue.api_servers import bound, collection, crds, until
 from tests.hosts.kueue.conftest import Real, Servers
 from tests.hosts.kueue.objects import Object, condition, flavor, local_queue, pods, queue, workload
 from tests.hosts.kueue.test_dispatcher import check, of_kueue
@@ -139,22 +140,13 @@ def test_the_role_of_the_manifests_is_enough_and_no_more(real: Real) -> None:
     real.manager.create(check("own", CHECK))
     submit(real, "w", checks=("mk", "own"))
     role = DEPLOY / "kueue" / "rbac.yaml"
-    bindings = {real.manager: "mast-opt-dispatcher", real.east: "mast-opt-dispatcher-worker"}
-    for api, name in bindings.items():
-        api.server.load(role)
-        api.server.create(
-            {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "ClusterRoleBinding",
-                "metadata": {"name": name},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-                "subjects": [{"kind": "User", "name": "mast-opt", "apiGroup": "rbac.authorization.k8s.io"}],
-            }
-        )
-    try:
-        config_of = {api: api.server.kubeconfig("mast-opt") for api in bindings}
+    names = {real.manager: "mast-opt-dispatcher", real.east: "mast-opt-dispatcher-worker"}
+    with ExitStack() as bindings:
+        for api, name in names.items():
+            bindings.enter_context(bound(api.server, role, name))
+        config_of = {api: api.server.kubeconfig("mast-opt") for api in names}
         until(lambda: _allowed(config_of[real.manager]) and _allowed(config_of[real.east]))
-        manager, east = (real.api(config_of[api]) for api in bindings)
+        manager, east = (real.api(config_of[api]) for api in names)
         decisions = Dispatcher(manager, {"east": east}).turn()
         assert [(one.does, one.done, one.error) for one in decisions] == [("nominate", True, ""), ("ready", True, "")]
         nominated = real.manager.get("w")
@@ -162,12 +154,6 @@ def test_the_role_of_the_manifests_is_enough_and_no_more(real: Real) -> None:
             east.patch(patches.nomination(nominated, ["east"], clears=False))
         assert refused.value.status == 403
         _refused_spec_patch(config_of[real.manager])
-    finally:
-        for api, name in bindings.items():
-            for kind in ("ClusterRoleBinding", "ClusterRole"):
-                for one in [part["metadata"]["name"] for part in yaml.safe_load_all(role.read_text())]:
-                    if kind == "ClusterRole" or one == name:
-                        api.server.call("DELETE", f"{collection('rbac.authorization.k8s.io/v1', kind)}/{one}")
 
 
 def test_the_manifests_are_accepted(servers: Servers) -> None:

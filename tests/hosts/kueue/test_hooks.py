@@ -12,7 +12,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.kueue.admission import Admission, Offer
 from mast_opt.live.hosts.kueue.api import LightkubeApi
 from mast_opt.live.hosts.kueue.dispatcher import Dispatcher
-from mast_opt.live.hosts.kueue.hooks import DATA_GATE, boosts
+from mast_opt.live.hosts.kueue.hooks import DATA_GATE, boosts, taken_back
 from mast_opt.live.hosts.kueue.manager_snapshot import OF_WORKERS
 from mast_opt.live.hosts.kueue.manifests import ReplicaFile
 from mast_opt.live.hosts.kueue.nomination import DispatchParams, Hook
@@ -84,7 +84,7 @@ def test_with_the_hooks_workers_stop_whom_the_loop_chose_and_nobody_else() -> No
 
 
 def test_boosts_come_before_the_nomination_and_are_taken_back(store: SqlStore) -> None:
-    fleet = Fleet(1, frozenset({Hook.BOOST}))
+    fleet = Fleet(5, frozenset({Hook.BOOST}))
     for api in fleet.clusters.workers.values():
         for one in api.list("Workload"):
             api.patch(annotated("Workload", "default", one["metadata"]["name"], {BOOST: "3", "other": "x"}))
@@ -145,7 +145,9 @@ def test_boosts_that_kueue_makes_useless_leave_others_alone() -> None:
     view = cluster_view("east", [found for kind in OF_WORKERS for found in api.list(kind)])
     high = read(workload(HIGH, pods(4), priority=10))
     assert set(boosts(view, [high], frozenset({"default/own"}))) == {"default/own"}
-    assert boosts(view, [high], frozenset({"default/borrows"})) == {}
+    assert boosts(view, [high], frozenset({"east/cq/h100"})) == {}  # what stands for lent quota
+    for boosted in (True, False):
+        assert taken_back(view, high, frozenset({"east/cq/h100"}), boosted=boosted) == ("default/borrows",)
     assert boosts(view, [high], frozenset({"default/gone"})) == {}
 
 

@@ -175,6 +175,64 @@ def test_the_worker_chooses_who_stops(store: SqlStore, as_expected: bool) -> Non
     assert states[chosen] in (JobState.QUEUED, JobState.SUBMITTED)
 
 
+def lending() -> Clusters:
+    """A cluster whose queue of 8 GPUs has lent 6 of them, and takes them back from whoever has them."""
+    clusters = Clusters({"east": 8})
+    api = clusters.workers["east"]
+    api.create(queue(gpus=8, cohortName="all", preemption={"reclaimWithinCohort": "Any"}))
+    api.create(queue("other", 0, cohortName="all"))
+    api.create(running("borrows", pods(6), priority=1000, of="other"))
+    return clusters
+
+
+def loans(run: Run) -> dict[str, tuple[JobState, int]]:
+    """Quota that is lent, by the job that stands for it: its state and GPUs."""
+    found = run.live._engine.state.jobs
+    return {name: (one.state, one.spec.tasks) for name, one in found.items() if name.startswith("east:east/cq/h100.")}
+
+
+def test_lent_quota_is_work_of_the_least_tier(store: SqlStore) -> None:
+    run = Run(lending())
+    run.begin(store)
+    run.settle(2)
+    (lent,) = loans(run)
+    assert loans(run) == {lent: (JobState.RUNNING, 6)}
+    submit(run, "w", pods(4))
+    for _ in range(2):
+        run.of.step()
+        run.live.step()
+    run.of.act()
+    assert loans(run) == {lent: (JobState.STOPPING, 6)}
+    assert run.clusters.manager.events[-1][2] == "nominated for east; quota is taken back from default/borrows"
+    run.clusters.workers["east"].remove("borrows")
+    run.settle()
+    assert loans(run) == {}
+    assert run.records()["w"].state is JobState.RUNNING
+
+
+def test_lent_quota_stays_lent_if_nobody_needs_it_after_all(store: SqlStore) -> None:
+    run = Run(lending())
+    run.begin(store)
+    submit(run, "w", pods(4))
+    for _ in range(2):
+        run.of.step()
+        run.live.step()
+    run.clusters.manager.remove("w")
+    run.now_ms += 300
+    run.settle(2)
+    (lent,) = loans(run)
+    assert loans(run) == {lent: (JobState.RUNNING, 6)}
+    run.begin(store)  # as after a restart
+    run.settle(2)
+    assert loans(run) == {lent: (JobState.RUNNING, 6)}
+    run.restart()  # the cluster is away for a while
+    run.settle(2)
+    assert [*loans(run).values()] == [(JobState.RUNNING, 6)]
+    run.clusters.workers["east"].create(queue("other", 2, cohortName="all"))
+    run.settle(2)
+    assert [*loans(run).values()] == [(JobState.RUNNING, 4)]
+
+
 def test_what_is_withdrawn_is_no_longer_nominated(store: SqlStore) -> None:
     run = Run(Clusters({"east": 8}))
     run.begin(store)

@@ -111,8 +111,7 @@ def boosts(view: ClusterView, wanted: Sequence[Workload], chosen: frozenset[str]
     present = {one.key: one for one in view.workloads}
     chosen = chosen & present.keys()
     order = sorted(wanted, key=lambda one: (-one.priority, one.created, one.key))
-    first = _stopped(view, order, {})
-    if not chosen or first == chosen:
+    if not chosen or _stopped(view, order, {}) == chosen:
         return {}
     lowest = min(one.priority + _others_boost(one) for one in present.values())
     lowered = {key: max(LEAST_BOOST, lowest - 1 - present[key].priority) for key in chosen}
@@ -125,17 +124,33 @@ def boosts(view: ClusterView, wanted: Sequence[Workload], chosen: frozenset[str]
     return lowered
 
 
+def taken_back(view: ClusterView, one: Workload, chosen: frozenset[str], *, boosted: bool) -> tuple[str, ...]:
+    """Workloads that have borrowed quota, and that a cluster stops for another one as it takes that back.
+
+    Args:
+        chosen: as for ``boosts``, which are written first if ``boosted``.
+    """
+    found = boosts(view, [one], chosen) if boosted else {}
+    return tuple(sorted(victim for victim, back in _foretold(view, [one], found) if back))
+
+
 def _stopped(view: ClusterView, order: Sequence[Workload], found: Mapping[str, int]) -> set[str]:
-    """Workloads that a cluster stops for others, by Kueue's rules, with boosts."""
+    """Workloads that a cluster stops for others, with boosts, except those that it takes quota back from whatever
+    their boosts are."""
+    return {victim for victim, back in _foretold(view, order, found) if not back}
+
+
+def _foretold(view: ClusterView, order: Sequence[Workload], found: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
+    """Workloads that a cluster stops for others, by Kueue's rules, with boosts; and whether it takes quota back from
+    them, whatever their boosts are."""
     workloads = (replace(one, priority=one.priority + found.get(one.key, _others_boost(one))) for one in view.workloads)
     admission = Admission(replace(view, workloads=tuple(workloads)))
-    stopped: set[str] = set()
     for one in order:
-        offer = admission.offer(one)
-        if isinstance(offer, Offer):
-            stopped |= {victim.key for victim in offer.victims}
+        offer, queue = admission.offer(one), admission.queue_of(one)
+        if isinstance(offer, Offer) and queue is not None:
+            takes_back = queue.preemption.reclaim == "Any"
+            yield from ((one.key, takes_back and one.admitted_by != queue.name) for one in offer.victims)
             admission.commit(one, offer)
-    return stopped
 
 
 def _others_boost(one: Workload) -> int:

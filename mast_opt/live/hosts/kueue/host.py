@@ -17,7 +17,7 @@ from mast_opt.core.wording import counted
 from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
 from mast_opt.live.hosts.kueue.dispatcher import READY, text_of
-from mast_opt.live.hosts.kueue.hooks import Choice, due, is_open
+from mast_opt.live.hosts.kueue.hooks import Choice, due, is_open, taken_back
 from mast_opt.live.hosts.kueue.job_tracker import JobTracker
 from mast_opt.live.hosts.kueue.manager_snapshot import (
     CHECK,
@@ -109,7 +109,7 @@ class KueueHost:
     def servers(self) -> tuple[Server, ...]:
         """Servers that Kueue's workers offer now, for a new log. Raises ApiError, UsageError."""
         snapshot = self._looked()
-        found = tuple(server for view in snapshot.clusters.values() if view.active for _, server in places_of(view))
+        found = tuple(server for view in snapshot.clusters.values() if view.active for _, server, _ in places_of(view))
         if not found:
             why = "; ".join(f"{name}: {words}" for name, words in snapshot.lost.items()) or "none is connected"
             raise UsageError(f"no worker with a ClusterQueue can be reached ({why})")
@@ -163,7 +163,7 @@ class KueueHost:
         """Events that the workloads have brought since the last call."""
         with self._lock:
             self._fresh = False
-            found = self._tracker.reports(self._snapshot) if self._snapshot is not None else []
+            found = self._tracker.reports(self._snapshot, now_ms) if self._snapshot is not None else []
         self._due.set()
         return found
 
@@ -264,7 +264,8 @@ class KueueHost:
             if not is_active(check):
                 self._patch(patches.check_is_active(check, self._now(), controller=CHECK))
         self._hook(snapshot, choices)
-        writes = [work for one in todo for work in self._writes(snapshot, *one)]
+        chosen = {one.workload.key: one for one in choices}
+        writes = [work for one in todo for work in self._writes(snapshot, *one, chosen.get(one[0].key))]
         if not writes:
             return
         with ThreadPoolExecutor(WRITERS) as pool:
@@ -317,8 +318,16 @@ class KueueHost:
         )
         return Choice(managed.workload, names[:rounds], frozenset(victims))
 
+    def _taken_back(self, snapshot: ManagerSnapshot, choice: Choice) -> str:
+        """Workloads that stop where a job is nominated since they have borrowed, in words; empty if there are none."""
+        if not choice.victims:
+            return ""
+        view, boosted = snapshot.clusters[choice.clusters[0]], Hook.BOOST in self._params.hooks
+        found = taken_back(view, choice.workload, choice.victims, boosted=boosted)
+        return f"; quota is taken back from {', '.join(found)}" if found else ""
+
     def _writes(
-        self, snapshot: ManagerSnapshot, task: Task, managed: Managed, names: tuple[str, ...]
+        self, snapshot: ManagerSnapshot, task: Task, managed: Managed, names: tuple[str, ...], choice: Choice | None
     ) -> Iterable[Callable[[], bool]]:
         """Writes that are due for one job: its nomination, and answers to checks."""
         one = managed.workload
@@ -327,26 +336,27 @@ class KueueHost:
             if known is None or known.sent != (one.version, names):
                 if known is not None:
                     self._nominations[task.job] = replace(known, sent=(one.version, names))
-                yield lambda: self._nominate(managed, names)
+                words = "" if choice is None else self._taken_back(snapshot, choice)
+                yield lambda: self._nominate(managed, names, words)
         for check in snapshot.ours if names else ():
             if one.checks.get(check) == PENDING:
                 words = f"{names[0]} has room"
                 patch = patches.check_state(managed.found, check, READY, words, self._now(), controller=CHECK)
                 yield lambda patch=patch: self._patch(patch)  # type: ignore[misc]
 
-    def _nominate(self, managed: Managed, names: tuple[str, ...]) -> bool:
+    def _nominate(self, managed: Managed, names: tuple[str, ...], words: str) -> bool:
         """Write the nomination of a workload; False if the object has changed."""
         done = self._patch(patches.nomination(managed.found, names, clears=bool(self._clears)))
         if done and self._events is None:
-            self._record(managed, names)
+            self._record(managed, names, words)
         elif done and self._events is not None and not self._stop.is_set():
-            self._events.submit(self._record, managed, names)
+            self._events.submit(self._record, managed, names, words)
         return done
 
-    def _record(self, managed: Managed, names: tuple[str, ...]) -> None:
+    def _record(self, managed: Managed, names: tuple[str, ...], more: str) -> None:
         """Record an event about a nomination; failures are ignored."""
         with suppress(ApiError):  # an Event is for readers; the nomination stands without it
-            words = f"nominated for {', '.join(names) or 'no cluster'}"
+            words = f"nominated for {', '.join(names) or 'no cluster'}{more}"
             self._manager.record(managed.found, "Nominated", words, self._now())
 
     def _patch(self, patch: Patch, cluster: str = "") -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mast_opt.live.hosts.kueue.eligibility import holds_quota
-from mast_opt.live.hosts.kueue.jobs import job_name, place_of, places_for, shares_at, spec_of
+from mast_opt.live.hosts.kueue.jobs import is_loan, job_name, place_of, places_for, shares_at, spec_of
 from mast_opt.live.hosts.kueue.manager_snapshot import Managed, ManagerSnapshot
 from mast_opt.live.hosts.kueue.nomination import PRIORITIES
 from mast_opt.live.hosts.kueue.objects import Workload
@@ -17,6 +17,7 @@ from mast_opt.live.hosts.protocol import Attempt
 from mast_opt.live.hosts.tracking import Phase, Task, Tracker, taken_over
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.problems.job_placement.units import WHOLE
 
 SUFFIX = 4
 """Number of letters of a job's name that depend on what it asks for."""
@@ -56,34 +57,61 @@ class JobTracker(Tracker):
         return {
             (task.job, task.attempt)
             for task in self.tasks.values()
-            if task.phase is Phase.RUNNING and self._real(task, snapshot) is not None
+            if task.phase is Phase.RUNNING and (is_loan(task.key) or self._real(task, snapshot) is not None)
         }
 
     # --- what the clusters say ---
 
-    def reports(self, snapshot: ManagerSnapshot) -> list[ev.Event]:
+    def reports(self, snapshot: ManagerSnapshot, now_ms: int) -> list[ev.Event]:
         """Events that the loop has to learn from the clusters."""
         events = [*self._answers]
         self._answers.clear()
-        events += self._server_reports(snapshot)
+        events += self._server_reports(snapshot, now_ms)
         for name in sorted({*self.replicas, *self._reported}):
             of = frozenset(self.replicas.get(name, ()))
             if self._reported.get(name) != of:
                 self._reported[name] = of
                 events.append(ev.DatasetCreated(name, 0, tuple(sorted(of))))
         for phase in (Phase.RUNNING, Phase.WANTED, Phase.WAITING):  # room is given before it is taken
-            for task in [one for one in self.tasks.values() if one.phase is phase]:
+            for task in [one for one in self.tasks.values() if one.phase is phase and not is_loan(one.key)]:
                 events += self._follow(task, snapshot)
         events += self._arrivals(snapshot)
         return events
 
-    def _server_reports(self, snapshot: ManagerSnapshot) -> Iterator[ev.Event]:
-        """Report servers (flavors of queues) that have come, gone or changed in the clusters."""
+    def _server_reports(self, snapshot: ManagerSnapshot, now_ms: int) -> Iterator[ev.Event]:
+        """Report servers (flavors of queues) that have come, gone or changed in the clusters, and what is lent."""
         found = {
-            server.name: server for view in snapshot.clusters.values() if view.active for _, server in places_of(view)
+            server.name: (server, lent)
+            for view in snapshot.clusters.values()
+            if view.active
+            for _, server, lent in places_of(view)
         }
         lost = {name: snapshot.lost.get(name.partition("/")[0], "") for name in self.servers}
-        yield from self.changed_servers(found, lost)
+        yield from self.changed_servers({name: server for name, (server, _) in found.items()}, lost)
+        yield from self._loans({name: lent for name, (_, lent) in found.items() if lent}, now_ms)
+
+    def _loans(self, lent: dict[str, int], now_ms: int) -> Iterator[ev.Event]:
+        """Report quota that others have borrowed as work of the least tier: Kueue stops them before work of the queue.
+
+        Args:
+            lent: server → GPUs that the queue takes back from whoever holds them.
+        """
+        for task in [one for one in self.tasks.values() if is_loan(one.key)]:
+            if lent.get(task.key) != task.spec.tasks:
+                del self.tasks[task.job]
+                yield ev.Finished(task.job, task.attempt)
+                continue
+            del lent[task.key]
+            if task.stopping and not task.cancelled and not self._is_wanted(task.server):
+                yield from self.stopped(task)
+                yield from self._adopted(task, task.key)
+        for server, gpus in lent.items():
+            kinds, cluster = {server: WHOLE}, self.servers[server].region
+            spec = ev.JobSpec(len(self.priorities), gpus, gpu_types=kinds, within="server", preemptible=True)
+            task = Task(f"{cluster}:{server}.{now_ms}", server, spec, cluster)
+            self.tasks[task.job] = task
+            yield ev.Submitted(task.job, spec)
+            yield from self._adopted(task, server)
 
     def _workload(self, task: Task, snapshot: ManagerSnapshot) -> Workload | None:
         """The workload of a job; None if it is not there, or ended."""

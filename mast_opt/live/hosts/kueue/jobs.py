@@ -32,6 +32,11 @@ def job_name(one: Workload, spec: JobSpec | None = None) -> str:
     return f"{one.key}.{_digest(one.uid, 8)}{rest}"
 
 
+def is_loan(key: str) -> bool:
+    """Whether the key of a job is that of a server whose quota others have borrowed, and not of a workload."""
+    return key.count("/") == 2
+
+
 @functools.lru_cache(maxsize=100_000)
 def _digest(text: str, length: int) -> str:
     """Hash of a text in so many digits, for the names of workloads' jobs."""

@@ -31,21 +31,22 @@ class Place:
         return f"{self.cluster}/{self.queue}"
 
 
-def places_of(cluster: ClusterView) -> Iterator[tuple[Place, Server]]:
-    """The flavors of the queues of a cluster, each as a server as large as what the queue uses of it and can still use.
+def places_of(cluster: ClusterView) -> Iterator[tuple[Place, Server, int]]:
+    """The flavors of the queues of a cluster, each as a server as large as what the queue uses of it, can still use and
+    takes back from whoever has borrowed it (``reclaimWithinCohort: Any``); and how many GPUs the last of these are.
 
     What two queues can both borrow is offered to both: the loop has no tree of quotas yet.
     """
     tree = Admission(cluster).tree
     for queue in cluster.queues.values():
         for flavor in queue.flavors:
-            sizes = {
-                resource: tree.use(queue.name, key) + max(0, tree.available(queue.name, key))
-                for key in queue.quotas
-                for resource in (key[1],)
-                if key[0] == flavor
-            }
+            keys = [key for key in queue.quotas if key[0] == flavor]
+            free = {key[1]: tree.use(queue.name, key) + max(0, tree.available(queue.name, key)) for key in keys}
+            sizes = dict(free)
+            if queue.preemption.reclaim == "Any":
+                sizes = {key[1]: max(free[key[1]], tree.owned(queue.name, key)) for key in keys}
             gpus = min((size for resource, size in sizes.items() if is_gpu(resource)), default=0)
+            lent = gpus - min((size for resource, size in free.items() if is_gpu(resource)), default=0)
             cpu = sizes.get("cpu", _elsewhere(queue, "cpu"))
             memory = sizes.get("memory", _elsewhere(queue, "memory")) // MIB
             place = Place(cluster.name, queue.name, flavor)
@@ -53,6 +54,7 @@ def places_of(cluster: ClusterView) -> Iterator[tuple[Place, Server]]:
             yield (
                 place,
                 Server(place.server, *where, min(gpus, MOST_POOLED), min(cpu, UNLIMITED), min(memory, UNLIMITED)),
+                min(lent, MOST_POOLED),
             )
 
 

@@ -20,7 +20,7 @@ ARGUED = {
     ),
 }
 """Page → the most words that it may have instead, and why."""
-PROSE = 64_700
+PROSE = 64_750
 """Most words of all pages outside tables; a commit that raises it says for which pages."""
 ALL = 79_900
 """Most words of all pages, tables included that no command writes; likewise."""

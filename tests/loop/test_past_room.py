@@ -33,8 +33,8 @@ def any_job(rng: np.random.Generator) -> PastJob:
 def counted(servers: list[PastServer], job: PastJob) -> tuple[str, ...]:
     room: Counter[tuple[str, ...]] = Counter()
     for one in servers:
-        if job.takes(one.up.gpu_type):
-            fits = [have // need for have, need in zip(one.free, job.need(one.up.gpu_type)) if need]
+        if job.spec.gpu_types is None or one.up.gpu_type in job.spec.gpu_types:
+            fits = [have // need for have, need in zip(one.free, job.need(one.up.gpu_type, "")) if need]
             near = {"server": (one.up.rack, one.up.server), "rack": (one.up.rack,)}.get(job.spec.within, ())
             room[one.up.region, one.up.cluster, *near] += max(0, min(fits, default=0))
     return tuple(sorted({group[0] for group, tasks in room.items() if tasks >= job.spec.tasks}))

@@ -50,6 +50,30 @@ def test_a_job_from_submission_to_its_end(client: TestClient) -> None:
     assert client.post("/v1/jobs", json={"job": "a"}).status_code == 409
 
 
+def test_a_job_of_several_parts(client: TestClient) -> None:
+    parts = [{"part": "t", "tasks": 2, "gpus": 4}, {"part": "r", "gpus": 1, "cpu_cores": 1, "within": "server"}]
+    job = {"job": "a", "within": "region", "duration_s": 3600, "parts": parts}
+    bids = client.post("/v1/whatif", json=job).json()
+    assert sum(bids["bids"][0]["servers"].values()) == 3
+    assert {one["part"] for one in bids["clusters"]} == {"t", "r"}
+    assert client.post("/v1/jobs", json=job).status_code == 201
+    found = client.get("/v1/jobs/a").json()
+    assert (found["gpus"], sum(found["servers"].values())) == (9, 3)
+    large = {**job, "job": "b", "parts": [{**parts[0], "tasks": 1000}, parts[1]]}
+    assert client.post("/v1/jobs", json=large).status_code == 201
+    found = client.get("/v1/jobs/b").json()
+    assert (found["state"], found["servers"], found["why"] != "") == ("submitted", {}, True)
+    for wrong, words in (
+        ({"tasks": 2}, "expected none for the job itself"),
+        ({"parts": [parts[0], parts[0]]}, "each part once"),
+        ({"parts": [{"part": "t", "gpus": 1.5}]}, "expected whole GPUs"),
+        ({"parts": [{"tasks": 1}]}, "required field `part`"),
+        ({"parts": []}, "within is 'region'"),
+    ):
+        answer = client.post("/v1/jobs", json={**job, "job": "c", **wrong})
+        assert (answer.status_code, words in answer.json()["detail"]) == (422, True)
+
+
 def test_lists_of_jobs(client: TestClient) -> None:
     answer = client.post("/v1/jobs", json=[long("a"), long("team/b", tier=2)])
     assert answer.status_code == 201

@@ -221,9 +221,14 @@ def _allowed(record: JobRecord, tasks: int) -> int:
 
 def _alike(one: ev.JobSpec, other: ev.JobSpec, gpu_type: str) -> bool:
     """Whether two jobs could share the same GPUs. Cores and memory are not shared, and would have to be found."""
-    return one.tasks == other.tasks and all(
-        (spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type)) == WHOLE
-        and not spec.cpu_mcores
-        and not spec.memory_mib
-        for spec in (one, other)
+    return (
+        not one.parts
+        and not other.parts
+        and one.tasks == other.tasks
+        and all(
+            (spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type)) == WHOLE
+            and not spec.cpu_mcores
+            and not spec.memory_mib
+            for spec in (one, other)
+        )
     )

@@ -32,7 +32,7 @@ class DemandClass(NamedTuple):
     def of(cls, spec: JobSpec) -> "DemandClass":
         """Class of demand to which a job belongs."""
         datasets = tuple(sorted(spec.datasets)) if spec.workload or not spec.namespace else ()
-        return cls(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())), datasets)
+        return cls(spec.namespace, spec.workload, spec.tier, spec.accepted or (), datasets)
 
 
 @dataclass(slots=True)

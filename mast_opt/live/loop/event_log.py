@@ -15,7 +15,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from mast_opt.core.errors import Fault, InputError
+from mast_opt.core.errors import Fault, InputError, UsageError
 from mast_opt.core.wording import did_you_mean, shown
 from mast_opt.live.loop.events import EVENTS, FORMAT, Event, Stored
 
@@ -183,7 +183,10 @@ def _object(cls: Any, value: Any, name: str) -> Any:  # noqa: ANN401 - any datac
     """A dataclass in an event's field from an object of JSON. Raises _Wrong."""
     if not isinstance(value, dict):
         raise _Wrong(name, value, "an object")
-    return _filled(cls, value)
+    try:
+        return _filled(cls, value)
+    except UsageError as error:  # a part of a job that cannot be
+        raise _Wrong(name, None, str(error)) from None
 
 
 def _filled(cls: Any, value: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any dataclass

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import TypeAlias
 
 from mast_opt.core.errors import MastOptError
-from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+from mast_opt.problems.job_placement.live_fleet.types import Part, Server, Share
 from mast_opt.problems.job_placement.units import WHOLE
 
 
@@ -86,11 +86,34 @@ class JobSpec:
     """The most tasks that it may have; None for ``tasks``."""
     model: str = ""
     """Model, or other kind of work, where the speeds of kinds of work are known."""
+    parts: tuple[Part, ...] = ()
+    """Unlike tasks that run at the same time, as in ``live_fleet.Job``: the job itself has no tasks and needs then."""
+
+    @property
+    def gangs(self) -> tuple["JobSpec | Part", ...]:
+        """Gangs of equal tasks that run at the same time: the parts of a job, or the job itself."""
+        return self.parts or (self,)
+
+    def gang_of(self, part: str) -> "JobSpec | Part":
+        """Gang of the tasks of a share: the part of that name, or the job itself."""
+        return next((one for one in self.parts if one.name == part), self)
 
     @property
     def asked_mgpu(self) -> int:
-        """Milli-GPUs of all tasks of a job, on the type on which it takes the fewest."""
-        return self.tasks * (min(self.gpu_types.values()) if self.gpu_types else self.mgpu)
+        """Milli-GPUs of all tasks of a job, on the types on which they take the fewest."""
+        return sum(one.tasks * (min(one.gpu_types.values()) if one.gpu_types else one.mgpu) for one in self.gangs)
+
+    @property
+    def stated_mgpu(self) -> int:
+        """Milli-GPUs of all tasks of a job, whatever they take on some types."""
+        return sum(one.tasks * one.mgpu for one in self.gangs)
+
+    @property
+    def accepted(self) -> tuple[str, ...] | None:
+        """GPU types on which tasks of a job that take GPUs may run, sorted; None for any."""
+        gangs = [one for one in self.gangs if one.mgpu or one.gpu_types] or self.gangs
+        types = {kind for one in gangs for kind in one.gpu_types or ()}
+        return None if any(one.gpu_types is None for one in gangs) else tuple(sorted(types))
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -108,8 +131,15 @@ class JobSpec:
     @property
     def shape(self) -> tuple[object, ...]:
         """Needs of a job: jobs of one shape fit in the same places of a region."""
-        kinds = None if self.gpu_types is None else tuple(sorted(self.gpu_types.items()))
-        return self.tasks, self.mgpu, kinds, self.cpu_mcores, self.memory_mib, self.within, self.prefer
+        if self.parts:
+            return (*map(_needs, self.parts), self.within, self.prefer)
+        return (*_needs(self), self.prefer)
+
+
+def _needs(gang: JobSpec | Part) -> tuple[object, ...]:
+    """Needs of a gang of equal tasks, and the level that it must stay within."""
+    kinds = None if gang.gpu_types is None else tuple(sorted(gang.gpu_types.items()))
+    return gang.tasks, gang.mgpu, kinds, gang.cpu_mcores, gang.memory_mib, gang.within
 
 
 @dataclass(frozen=True, slots=True)

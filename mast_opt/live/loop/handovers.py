@@ -48,11 +48,11 @@ class Handovers:
 
     def stopped(self, record: JobRecord) -> Iterable[str]:
         """Note that a job has stopped, and return the jobs that may start now."""
-        for share in record.shares:
-            there = self._stopping_on[share.server]
+        for server in {share.server: None for share in record.shares}:
+            there = self._stopping_on[server]
             there.discard(record.name)
             if not there:
-                del self._stopping_on[share.server]
+                del self._stopping_on[server]
         ready = []
         for waiter in self._waiters.pop(record.name, ()):
             waiter.blockers -= {record.name}

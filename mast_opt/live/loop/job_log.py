@@ -151,7 +151,7 @@ class _Rows:
         return JobLog(
             jobs=tuple(self.specs),
             tier=np.array([spec.tier for spec in specs], np.int64),
-            mgpu=np.array([spec.tasks * spec.mgpu for spec in specs], np.int64),
+            mgpu=np.array([spec.stated_mgpu for spec in specs], np.int64),
             duration_ms=np.fromiter(durations, np.int64),
             at_ms=rows[:, 0],
             kind=rows[:, 1].astype(np.int8),

@@ -13,7 +13,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 
 MOST_KEPT = 4096
 """Jobs after the last one of its class for which the class is kept, and specifications that further jobs may share."""
-_OWN = attrgetter(*(one.name for one in fields(JobSpec) if one.name != "gpu_types"))
+_OWN = attrgetter(*(one.name for one in fields(JobSpec) if one.name not in ("gpu_types", "parts")))
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -38,7 +38,8 @@ class JobClasses:
     def of(self, name: str, spec: JobSpec) -> JobClass:
         """Class to which a job belongs."""
         size = spec.tier, spec.tasks, spec.mgpu, spec.cpu_mcores, spec.memory_mib, _kinds(spec), spec.datasets
-        key = size, spec.within, spec.prefer, spec.preemptible, spec.tenant, spec.workload, spec.namespace
+        parts = (spec.shape, *(part.name for part in spec.parts)) if spec.parts else ()
+        key = size, spec.within, spec.prefer, spec.preemptible, spec.tenant, spec.workload, spec.namespace, parts
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = JobClass(job_of(name, spec), spec.asked_mgpu, DemandClass.of(spec))
@@ -49,7 +50,7 @@ class JobClasses:
         """A specification equal to this one that other jobs have too, if there is any."""
         if len(self._specs) == MOST_KEPT:
             self._specs.clear()
-        return self._specs.setdefault((_OWN(spec), _kinds(spec)), spec)
+        return spec if spec.parts else self._specs.setdefault((_OWN(spec), _kinds(spec)), spec)
 
 
 def _kinds(spec: JobSpec) -> tuple[tuple[str, int], ...] | None:
@@ -124,7 +125,8 @@ class JobRecord:
     @property
     def tasks(self) -> int:
         """Tasks that a job has, or asks for while it waits."""
-        return sum(share.tasks for share in self.shares) if self.shares else self.spec.tasks
+        least, most = self.spec.sizes
+        return sum(share.tasks for share in self.shares) if self.shares and least < most else self.spec.tasks
 
     def on(self, shares: Sequence[Share]) -> Job:
         """The job of the record with as many tasks as its shares have."""

@@ -12,8 +12,9 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.checked_jobs import CheckedJob, ShareCheck
 from mast_opt.live.loop.data_checker import DataCheck
 from mast_opt.live.loop.promise_checker import PromiseCheck
-from mast_opt.live.loop.server_checker import ServerCheck, need_of
+from mast_opt.live.loop.server_checker import ServerCheck, gang_of, need_of
 from mast_opt.live.loop.work_checker import Hold, WorkChecker
+from mast_opt.problems.job_placement.live_fleet.types import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +193,7 @@ class _Checker:
             self.wrong("attempt", f"attempt {event.attempt} of job {event.job} is adopted after attempt {job.attempt}")
             return
         placed = ev.Placed(event.job, event.attempt, event.region, event.cluster, event.shares, at_once=True)
-        if sum(share.tasks for share in event.shares) != job.spec.tasks:
-            self.wrong("gang", f"not all {job.spec.tasks} tasks of job {event.job} are adopted")
+        self._check_tasks(event, job.spec, "adopted")
         job.phase, job.attempt, job.placed, job.ran, job.began_ms = "running", event.attempt, placed, True, self.now
         for share in event.shares:
             self.holders.setdefault(share.server, set()).add(event.job)
@@ -320,34 +320,66 @@ class _Checker:
         """Check where a job is placed: its gang, region, servers, GPU types and how close its tasks have to be. Tasks
         that it ``had`` on a server may stay there though it takes no others."""
         spec = job.spec
-        least = spec.tasks if spec.min_tasks is None else spec.min_tasks
-        most = spec.tasks if spec.max_tasks is None else spec.max_tasks
-        tasks = [share.tasks for share in event.shares]
-        if not least <= sum(tasks) <= most or min(tasks, default=1) < 1:
-            self.wrong(
-                "gang", f"job {event.job} has {least if least == most else (least, most)} tasks; {tasks} are placed"
-            )
-        if len({share.server for share in event.shares}) < len(event.shares):
+        self._check_tasks(event, spec, "placed")
+        if len({(share.server, share.part) for share in event.shares}) < len(event.shares):
             self.wrong("gang", f"job {event.job} has a server twice")
         if job.bound and event.region != job.bound:
             self.wrong("region", f"job {event.job} is bound to {job.bound}, not {event.region}")
-        ups = [self.servers[share.server].up for share in event.shares if share.server in self.servers]
         for share in event.shares:
-            server = self.servers.get(share.server)
-            stays = had is not None and share.tasks <= had.get(share.server, 0)
-            if server is None or not server.in_service or ((server.moves_to or server.closed) and not stays):
-                self.wrong("server", f"job {event.job} is placed on {share.server}, which is not in service")
-                continue
-            if (server.up.region, server.up.cluster) != (event.region, event.cluster):
-                self.wrong("region", f"{share.server} is not in cluster {event.cluster} of region {event.region}")
-            if spec.gpu_types is not None and server.up.gpu_type not in spec.gpu_types:
-                self.wrong("gpu", f"job {event.job} does not run on {server.up.gpu_type}")
-            if share.gpus and sum(share.gpus.values()) != share.tasks * need_of(spec, server.up.gpu_type)[0]:
-                self.wrong("gpu", f"GPUs of job {event.job} on {share.server} are not those of {share.tasks} tasks")
-        racks = {(up.cluster, up.rack) for up in ups}
-        if (spec.within == "server" and len(event.shares) > 1) or (spec.within == "rack" and len(racks) > 1):
-            self.wrong("level", f"job {event.job} has to stay within a {spec.within}")
+            self._check_share(event, spec, share, had)
+        if spec.within != "cluster":  # that of the event, as was checked
+            self._check_levels(event.job, spec.within, event.shares)
+        for part in spec.parts:
+            own = [share for share in event.shares if share.part == part.name]
+            self._check_levels(f"{event.job}/{part.name}", part.within, own)
+            types = {self.servers[share.server].up.gpu_type for share in own if share.server in self.servers}
+            if len(types) > 1:
+                self.wrong("gpu", f"part {part.name} of job {event.job} is on several GPU types: {sorted(types)}")
         self._check_data(event, spec)
+
+    def _check_share(self, event: ev.Placed, spec: ev.JobSpec, share: Share, had: Mapping[str, int] | None) -> None:
+        """Check the server of a share of a log: it takes jobs, is where the job is, and is of a type that it takes."""
+        server = self.servers.get(share.server)
+        stays = had is not None and share.tasks <= had.get(share.server, 0)
+        if server is None or not server.in_service or ((server.moves_to or server.closed) and not stays):
+            self.wrong("server", f"job {event.job} is placed on {share.server}, which is not in service")
+            return
+        gang = gang_of(spec, share.part)
+        cluster = server.up.cluster if spec.parts and spec.within == "region" else event.cluster
+        if (server.up.region, server.up.cluster) != (event.region, cluster):
+            self.wrong("region", f"{share.server} is not in cluster {event.cluster} of region {event.region}")
+        if gang.gpu_types is not None and server.up.gpu_type not in gang.gpu_types:
+            self.wrong("gpu", f"job {event.job} does not run on {server.up.gpu_type}")
+        if share.gpus and sum(share.gpus.values()) != share.tasks * need_of(gang, server.up.gpu_type)[0]:
+            self.wrong("gpu", f"GPUs of job {event.job} on {share.server} are not those of {share.tasks} tasks")
+
+    def _check_tasks(self, event: ev.Placed | ev.Adopted, spec: ev.JobSpec, words: str) -> None:
+        """Check that an event of the log gives a job all tasks of each of its parts, or its own, and no others."""
+        least = {part.name: part.tasks for part in spec.parts} or {
+            "": spec.tasks if spec.min_tasks is None else spec.min_tasks
+        }
+        most = {part.name: part.tasks for part in spec.parts} or {
+            "": spec.tasks if spec.max_tasks is None else spec.max_tasks
+        }
+        found = dict.fromkeys(least, 0)
+        for share in event.shares:
+            found[share.part] = found.get(share.part, 0) + share.tasks
+        known = found.keys() == least.keys() and all(least[one] <= found[one] <= most[one] for one in least)
+        if not known or any(share.tasks < 1 for share in event.shares):
+            tasks = [(share.part, share.tasks) if spec.parts else share.tasks for share in event.shares]
+            expected = least if spec.parts else least[""] if least == most else (least[""], most[""])
+            self.wrong("gang", f"job {event.job} has {expected} tasks; {tasks} are {words}")
+
+    def _check_levels(self, name: str, within: str, shares: Collection[Share]) -> None:
+        """Check that what the log places together is on one server, in one rack or cluster, as it has to be."""
+        ups = [self.servers[share.server].up for share in shares if share.server in self.servers]
+        places: dict[str, set[Any]] = {
+            "server": {share.server for share in shares},
+            "rack": {(up.cluster, up.rack) for up in ups},
+            "cluster": {up.cluster for up in ups},
+        }
+        if len(places.get(within, ())) > 1:
+            self.wrong("level", f"job {name} has to stay within a {within}")
 
     def _check_data(self, event: ev.Placed, spec: ev.JobSpec) -> None:
         """Check that the region where a job is placed holds its datasets."""

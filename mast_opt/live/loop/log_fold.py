@@ -42,7 +42,7 @@ class PastJob:
     @property
     def mgpu(self) -> int:
         """Milli-GPUs of all of a job's tasks."""
-        return self.tasks * self.spec.mgpu
+        return self.spec.stated_mgpu if self.spec.parts else self.tasks * self.spec.mgpu
 
     def hold(self, placed: ev.Placed | ev.Adopted) -> None:
         """Let a job of the past state hold servers; an elastic one has as many tasks as its shares."""
@@ -51,15 +51,11 @@ class PastJob:
         if least < most:
             self.tasks = sum(share.tasks for share in placed.shares)
 
-    def takes(self, gpu_type: str) -> bool:
-        """Whether a job of the past state runs on a GPU type."""
-        return self.spec.gpu_types is None or gpu_type in self.spec.gpu_types
-
-    def need(self, gpu_type: str) -> tuple[int, int, int]:
-        """Milli-GPUs, millicores and MiB of a task of a job on a GPU type."""
-        kinds = self.spec.gpu_types
-        mgpu = self.spec.mgpu if kinds is None else kinds.get(gpu_type, self.spec.mgpu)
-        return mgpu, self.spec.cpu_mcores, self.spec.memory_mib
+    def need(self, gpu_type: str, part: str) -> tuple[int, int, int]:
+        """Milli-GPUs, millicores and MiB of a task of a job, or of one of its parts, on a GPU type."""
+        gang = self.spec.gang_of(part)
+        mgpu = gang.mgpu if gang.gpu_types is None else gang.gpu_types.get(gpu_type, gang.mgpu)
+        return mgpu, gang.cpu_mcores, gang.memory_mib
 
 
 @dataclass(slots=True)

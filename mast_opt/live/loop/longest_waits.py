@@ -50,7 +50,7 @@ def longest_by_size(found: History, without: Collection[str] = ()) -> dict[int, 
     first: dict[int, str] = {}
     for job in ranked:
         spec = found.jobs[job][0]
-        first.setdefault(size_class(spec.tasks * spec.mgpu), job)
+        first.setdefault(size_class(spec.stated_mgpu), job)
     reasons = _Reasons(found)
     return {size: reasons.long_wait(job, waits[job]) for size, job in sorted(first.items())}
 
@@ -89,7 +89,7 @@ class _Reasons:
         """Describe the long wait of a job."""
         spec, submitted = self._found.jobs[name]
         longest = max(waits, key=lambda wait: wait.end_ms - wait.begin_ms)
-        mgpu = spec.tasks * spec.mgpu
+        mgpu = spec.stated_mgpu
         words = [longest.reason] if longest.reason else []
         if longest.region:
             words.append(self._room(longest, mgpu))

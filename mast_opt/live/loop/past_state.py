@@ -8,11 +8,13 @@ import numpy as np
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.datasets import Datasets
 from mast_opt.live.loop.log_fold import GPU_MILLI, LogFold, PastJob, PastServer
-from mast_opt.problems.job_placement.units import Ints
+from mast_opt.problems.job_placement.live_fleet.types import Part
+from mast_opt.problems.job_placement.units import WHOLE_JOB_LEVELS, Ints
 
 MGPU, CPU, MEMORY = range(3)
 ANY_NUMBER = 1 << 62
 """Number of tasks that fit if they need nothing of a resource."""
+_LEVEL = WHOLE_JOB_LEVELS.index
 
 
 class PastRoom:
@@ -41,22 +43,27 @@ class PastRoom:
         self._changed.add(server)
 
     def regions(self, job: PastJob) -> tuple[str, ...]:
-        """Regions in which the job fits without a stop, wherever its data is."""
+        """Regions in which the job fits without a stop, wherever its data is; of several parts, each by itself."""
         for name in self._changed & self._servers.keys():
             row, server = self._servers[name]
             self._free[row] = server.free
         self._changed.clear()
-        spec = job.spec
-        needs = np.array([job.need(kind)[MGPU] if job.takes(kind) else -1 for kind in self._kinds], np.int64)
-        mgpu = needs[self._kind]
+        found = (self._regions_of(one, min(one.within, job.spec.within, key=_LEVEL)) for one in job.spec.gangs)
+        return tuple(sorted(set[str].intersection(*found)))
+
+    def _regions_of(self, gang: ev.JobSpec | Part, within: str) -> set[str]:
+        """Regions in which a gang fits without a stop."""
+        types = gang.gpu_types
+        needs = [gang.mgpu if types is None else types.get(kind, -1) for kind in self._kinds]
+        mgpu = np.array(needs, np.int64)[self._kind]
         tasks: Ints = np.where(mgpu > 0, self._free[:, MGPU] // np.maximum(mgpu, 1), ANY_NUMBER)
-        for at, need in ((CPU, spec.cpu_mcores), (MEMORY, spec.memory_mib)):
+        for at, need in ((CPU, gang.cpu_mcores), (MEMORY, gang.memory_mib)):
             if need:
                 tasks = np.minimum(tasks, self._free[:, at] // need)
         tasks[(mgpu < 0) | (tasks < 0) | (tasks == ANY_NUMBER)] = 0
-        group, region = self._near[spec.within]
+        group, region = self._near[within]
         room = np.bincount(group, weights=tasks, minlength=len(region))
-        return tuple(sorted({region[at] for at in np.flatnonzero(room >= spec.tasks).tolist()}))
+        return {region[at] for at in np.flatnonzero(room >= gang.tasks).tolist()}
 
 
 def _numbered(groups: list[tuple[str, ...]]) -> tuple[Ints, list[str]]:
@@ -102,7 +109,7 @@ class PastState(LogFold):
             server = self.servers[share.server]
             if self._servers_with_room is not None:
                 self._servers_with_room.changed(share.server)
-            for at, need in enumerate(job.need(server.up.gpu_type)):
+            for at, need in enumerate(job.need(server.up.gpu_type, share.part)):
                 server.free[at] += sign * share.tasks * need
             for gpu, mgpu in share.gpus.items():
                 if gpu < len(server.idle):

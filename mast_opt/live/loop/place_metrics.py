@@ -180,9 +180,8 @@ class _Sweep:
     def _count(self, job: PastJob, sign: int) -> None:
         """Count the demand of a job (sign 1), or no more (−1)."""
         spec = job.spec
-        asked = _Asked(
-            spec.tier, spec.datasets, job.bound, None if spec.gpu_types is None else frozenset(spec.gpu_types)
-        )
+        kinds = spec.accepted
+        asked = _Asked(spec.tier, spec.datasets, job.bound, None if kinds is None else frozenset(kinds))
         known = self.asked.setdefault(asked, [0, 0])
         known[0] += sign
         known[1] += sign * spec.asked_mgpu
@@ -280,8 +279,9 @@ class _Sweep:
             self.counted.add(event.job)
             self.first_time += key not in self.known
         self.known.add(key)
-        kinds = None if spec.gpu_types is None else frozenset(spec.gpu_types)
-        self.shapes[TaskShape(spec.mgpu, spec.cpu_mcores, spec.memory_mib, kinds)] += spec.tasks
+        for one in spec.gangs:
+            kinds = None if one.gpu_types is None else frozenset(one.gpu_types)
+            self.shapes[TaskShape(one.mgpu, one.cpu_mcores, one.memory_mib, kinds)] += one.tasks
         self.begun.append(event.job)
         self.entered[event.job] = at_ms, self.active_ms, sum(self.past.supply_by_cell().values())
 

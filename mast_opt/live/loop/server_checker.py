@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from mast_opt.live.loop import events as ev
+from mast_opt.problems.job_placement.live_fleet.types import Part
 
 GPU_MILLI = 1000
 MOST_NUMBERED = 4096
@@ -135,7 +136,7 @@ class ServerCheck:
             if server is None:
                 continue
             total = server.claimed if what == "claimed" else server.used
-            for at, need in enumerate(need_of(spec, server.up.gpu_type)):
+            for at, need in enumerate(need_of(gang_of(spec, share.part), server.up.gpu_type)):
                 total[at] += sign * share.tasks * need
             held = server.claimed_gpus if what == "claimed" else server.gpus
             for gpu, milli in share.gpus.items():
@@ -162,7 +163,12 @@ class ServerCheck:
                         self._wrong("gpu", f"GPU {gpu} of {share.server}: {server.gpus[gpu]} milli-GPUs are held")
 
 
-def need_of(spec: ev.JobSpec, gpu_type: str) -> tuple[int, int, int]:
+def gang_of(spec: ev.JobSpec, part: str) -> ev.JobSpec | Part:
+    """The part of a job that a share of a log names, or the job itself, also where it has no such part."""
+    return {one.name: one for one in spec.parts}.get(part, spec)
+
+
+def need_of(spec: ev.JobSpec | Part, gpu_type: str) -> tuple[int, int, int]:
     """Milli-GPUs, millicores and MiB of a task on this type."""
     mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type, spec.mgpu)
     return mgpu, spec.cpu_mcores, spec.memory_mib

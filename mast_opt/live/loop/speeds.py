@@ -47,7 +47,7 @@ class Speeds:
             other: what runs on the same GPUs, with as many tasks.
             tasks: that it has; None for those of its spec, to which the reference speed belongs.
         """
-        tasks = spec.tasks if tasks is None else tasks
+        tasks = spec.tasks if tasks is None or spec.parts else tasks
         if not spec.model:
             return (2 * REFERENCE * tasks + spec.tasks) // (2 * spec.tasks) if other is None else 0
         key = spec.model, gpu_type, tasks

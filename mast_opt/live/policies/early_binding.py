@@ -15,7 +15,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY, PARTS
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.head_of_line import ARRIVALS, Queue, by_submission
 from mast_opt.live.policies.hydra import load_weights, split
@@ -73,7 +73,8 @@ class EarlyBinding:
     @property
     def reads(self) -> frozenset[str]:
         """Optional columns of submissions that change what early binding does."""
-        return EVERY_POLICY | {"tenant", "preemptible"} | ({"home_region"} if self.params.rule == "home" else set())
+        own = {"home_region"} if self.params.rule == "home" else set()
+        return EVERY_POLICY | {PARTS, "tenant", "preemptible"} | own
 
     def begin(self, snapshot: Snapshot) -> None:
         """Take in the jobs that are bound already."""

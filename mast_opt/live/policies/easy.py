@@ -11,7 +11,7 @@ from typing import ClassVar
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY, PARTS
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.fit_times import FitTimes
 from mast_opt.problems.job_placement.fit_times import FOREVER
@@ -39,13 +39,14 @@ class Easy:
     """One queue over all regions, by submission; tiers and quotas order nothing, and nobody is stopped.
 
     A job without a limit may run for ever: it is never expected to end, and it passes the head only if it leaves the
-    head's place alone. Where no shadow time is known, because what runs has no limits, nobody passes the head.
+    head's place alone. Where no shadow time is known, because what runs has no limits or the head has several parts,
+    nobody passes the head.
     """
 
     name: str = "easy"
     reacts_to: ClassVar[frozenset[type]] = CHANGES
     every_ms: int | None = None
-    reads: frozenset[str] = EVERY_POLICY
+    reads: frozenset[str] = EVERY_POLICY | {PARTS}
 
     def __init__(self, params: EasyParams | None = None) -> None:
         self.params = params or EasyParams()
@@ -69,7 +70,8 @@ class Easy:
 
     def _backfill(self, head: JobRecord, others: list[JobRecord], snapshot: Snapshot, actions: Actions) -> None:
         """Start the jobs that leave the head its place at the shadow time."""
-        times = {region: FitTimes(head, None, region, snapshot) for region in snapshot.admissible(head)}
+        regions = () if head.spec.parts else snapshot.admissible(head)
+        times = {region: FitTimes(head, None, region, snapshot) for region in regions}
         shadow_ms = min((one.by() for one in times.values()), default=FOREVER)
         if shadow_ms == FOREVER:
             return

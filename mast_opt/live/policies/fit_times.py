@@ -2,6 +2,7 @@
 
 import bisect
 import operator
+from collections.abc import Sequence
 
 from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.loop.job_states import JobState
@@ -65,12 +66,12 @@ class FitTimes(GroupTimes):
         if self._may_stop(other):
             return True
         counts = {group: bisect.bisect_right(times, by_ms) for group, times in self._groups.items()}
-        for share in bid.shares:
-            group = self._group_of.get(share.server)
+        for name in {share.server: None for share in bid.shares}:
+            group = self._group_of.get(name)
             if group is not None:
-                more = end_ms, _use_of(share, other.spec)
-                after = self._times_of(snapshot.inventory.server_of[share.server], snapshot, more)
-                before = self._times.get(share.server, ())
+                more = [(end_ms, _use_of(share, other.spec)) for share in bid.shares if share.server == name]
+                after = self._times_of(snapshot.inventory.server_of[name], snapshot, more)
+                before = self._times.get(name, ())
                 counts[group] += bisect.bisect_right(after, by_ms) - bisect.bisect_right(before, by_ms)
         return max(counts.values(), default=0) >= self._slots
 
@@ -117,8 +118,8 @@ class FitTimes(GroupTimes):
             place = (*place, server.rack)
         self.put(server.name, place, self._times_of(server, snapshot), last=again)
 
-    def _times_of(self, server: Server, snapshot: Snapshot, more: tuple[int, Use] | None = None) -> list[int]:
-        """Times of a server, where another job may be there too, given by its end and what it holds."""
+    def _times_of(self, server: Server, snapshot: Snapshot, more: Sequence[tuple[int, Use]] = ()) -> list[int]:
+        """Times of a server, where another job may be there too, given by its end and what its tasks hold."""
         spec, inventory, name = self._spec, snapshot.inventory, server.name
         mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(server.gpu_type, -1)
         if mgpu < 0 or server.region != self._region or name not in inventory.up:
@@ -132,11 +133,10 @@ class FitTimes(GroupTimes):
             for end_ms, record, use in working
             if not (record.spec.preemptible or record.over_quota) or not self._may_stop(record)
         ]
-        if more is not None:
-            ends.append(more)
+        ends += more
         if len(ends) > 1:
             ends.sort(key=_FIRST)
-        if whole and more is None and gpus * WHOLE == mgpu > 0 and not (spec.cpu_mcores or spec.memory_mib):
+        if whole and not more and gpus * WHOLE == mgpu > 0 and not (spec.cpu_mcores or spec.memory_mib):
             free = server.gpus
             for _, use in ends:
                 free -= len(use.mgpu_of)
@@ -198,7 +198,8 @@ class Held:
 
 def _use_of(share: Share, spec: JobSpec) -> Use:
     """Capacity that a share of a job holds."""
-    return Use(share.gpus, share.tasks * spec.cpu_mcores, share.tasks * spec.memory_mib)
+    gang = spec.gang_of(share.part)
+    return Use(share.gpus, share.tasks * gang.cpu_mcores, share.tasks * gang.memory_mib)
 
 
 def _end(record: JobRecord, now_ms: int) -> int:

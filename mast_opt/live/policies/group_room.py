@@ -24,6 +24,8 @@ class Size(NamedTuple):
     memory_mib: int = 0
     queue_tier: int = 0
     """Tier for their place in the queue; nothing is counted by it."""
+    whole_job: tuple[object, ...] = ()
+    """Shape of the job of which they are the largest part; empty where they are all of it. Nothing is counted by it."""
 
     @property
     def counted(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY, PARTS
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
@@ -75,7 +75,7 @@ class HeadOfLine:
 
     reacts_to: ClassVar[frozenset[type]] = CHANGES
     every_ms: int | None = None
-    reads: frozenset[str] = EVERY_POLICY | {"tenant", "preemptible"}
+    reads: frozenset[str] = EVERY_POLICY | {PARTS, "tenant", "preemptible"}
 
     def __init__(self, name: str = "fifo") -> None:
         if name not in ORDERS:

@@ -12,7 +12,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY, PARTS
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.copies_on_submission import bind_with_copies
 from mast_opt.live.policies.easy import SHORTEST_FIRST
@@ -85,7 +85,7 @@ class Mast:
     def reads(self) -> frozenset[str]:
         """Optional columns of submissions that change what the policy ``mast`` does."""
         home = self.params.bind == HOME or self.params.scope == SCOPES[1]
-        return EVERY_POLICY | {"tenant", "preemptible"} | ({"home_region"} if home else set())
+        return EVERY_POLICY | {PARTS, "tenant", "preemptible"} | ({"home_region"} if home else set())
 
     def begin(self, snapshot: Snapshot) -> None:
         """Queue the jobs that wait."""

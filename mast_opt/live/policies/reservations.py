@@ -204,7 +204,7 @@ class Reservations:
         """Give a job that waits and does not fit a reservation: in a region, in place of a less important one, or where
         it fits first. None if it never fits in that region."""
         tier = snapshot.importance(record)
-        if not self._times_of(record, tier, region, snapshot).ever:
+        if record.spec.parts or not self._times_of(record, tier, region, snapshot).ever:
             self.never.setdefault(region, set()).add(record.spec.shape)
             return None
         before = self.of_region.get(region)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.group_room import EVERYWHERE, GroupRoom, Size
+from mast_opt.problems.job_placement.live_fleet.types import gangs_of
 
 MANY = 8
 """Part of the classes, one in so many, from which on the first with a limit short enough is looked for in order."""
@@ -26,8 +27,6 @@ class WaitingClass:
     """Tier for their place in the queue, before quotas."""
     regions: tuple[str, ...]
     tenant: str
-    task_mgpu: int
-    """Milli-GPUs that a task takes at least."""
     places: tuple[tuple[int, int], ...]
     """Number of the size that it asks of groups, and these groups; several where tasks take more on some types."""
     limit_ms: int | None
@@ -47,6 +46,7 @@ class SizeOrder:
 
     def __init__(self, size: Size) -> None:
         self.own_tier, self.tier = size.tier, size.queue_tier
+        self._of_parts = bool(size.whole_job)
         self.full = 0
         """Groups in which the size was searched for in vain since they last grew."""
         self.kept = 0
@@ -99,8 +99,9 @@ class SizeOrder:
 
     def grow(self, groups: int) -> None:
         """Note that these groups of servers may hold the size again."""
-        self.full &= ~groups
-        self.kept &= ~groups
+        grown = EVERYWHERE if self._of_parts else groups  # another part may have lacked room elsewhere
+        self.full &= ~grown
+        self.kept &= ~grown
         self._reached = 0
 
     def keep_again(self, groups: int) -> None:
@@ -165,10 +166,8 @@ class WaitingClasses:
         known = self.classes.get(key)
         waiting = known
         if waiting is None:
-            places, task_mgpu = tuple(self._places(record, tier, regions, snapshot)), record.asked_mgpu // spec.tasks
-            waiting = WaitingClass(
-                key, spec.shape, tier, regions, spec.tenant, task_mgpu, places, limit_ms, self._count
-            )
+            places = tuple(self._places(record, tier, regions, snapshot))
+            waiting = WaitingClass(key, spec.shape, tier, regions, spec.tenant, places, limit_ms, self._count)
             self.classes[key] = waiting
             self._count += 1
             for region in regions:
@@ -360,18 +359,21 @@ class WaitingClasses:
     def _places(
         self, record: JobRecord, tier: int, regions: tuple[str, ...], snapshot: Snapshot
     ) -> Iterable[tuple[int, int]]:
-        """(number of its size, groups of servers) for each amount of GPUs that a task of a waiting job may need."""
+        """(number of its size, groups of servers) for each amount of GPUs that a task of a waiting job, or of its
+        largest part, may need."""
         spec = record.spec
+        gang = max(gangs_of(record.job), key=lambda one: one.tasks * one.mgpu)
         kinds_of: dict[int, set[str] | None] = {}
-        if spec.gpu_types is None:
-            kinds_of[spec.mgpu] = None
+        if gang.gpu_types is None:
+            kinds_of[gang.mgpu] = None
         else:
-            for kind, mgpu in spec.gpu_types.items():
+            for kind, mgpu in gang.gpu_types.items():
                 kinds = kinds_of.setdefault(mgpu, set())
                 assert kinds is not None
                 kinds.add(kind)
         for mgpu, accepted in kinds_of.items():
-            size = Size(spec.tier, mgpu, spec.tasks, spec.within, spec.cpu_mcores, spec.memory_mib, tier)
+            whole_job = spec.shape if spec.parts else ()
+            size = Size(spec.tier, mgpu, gang.tasks, gang.within, gang.cpu_mcores, gang.memory_mib, tier, whole_job)
             number = self._room.watch(size, snapshot)
             if number == len(self._orders):
                 self._orders.append(SizeOrder(size))

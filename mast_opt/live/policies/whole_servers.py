@@ -82,9 +82,10 @@ def packed_bid(
     actions: Actions,
 ) -> Bid | None:
     """The best bid for a job that avoids these servers; None if it has none. If it breaks a whole server, one that is
-    free or held by what the job may stop, the best one that breaks none takes its place as ``packing`` says."""
+    free or held by what the job may stop, the best one that breaks none takes its place as ``packing`` says. A job of
+    several parts goes to its best bid."""
     bid = _bid(actions, record, regions, avoid)
-    if bid is None or packing == NEVER:
+    if bid is None or packing == NEVER or record.spec.parts:
         return bid
     task_mgpu, tier = record.asked_mgpu // record.spec.tasks, snapshot.importance(record)
     if not whole.breaks(task_mgpu, tier, (share.server for share in bid.shares), snapshot):

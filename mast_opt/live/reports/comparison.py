@@ -71,7 +71,7 @@ def compare(first: StoredRun, second: StoredRun) -> RunDiff:
     pairs = []
     for job, (spec, _) in logs[0].jobs.items():
         (one, here, still), (other, there, also) = (found.get(job, (0, "", False)) for found in waits)
-        pairs.append(JobPair(job, spec.tier, spec.tasks * spec.mgpu, (here, there), (one, other), (still, also)))
+        pairs.append(JobPair(job, spec.tier, spec.stated_mgpu, (here, there), (one, other), (still, also)))
     changed = sorted(
         (pair for pair in pairs if pair.by_ms or pair.open[0] != pair.open[1]), key=lambda pair: -abs(pair.by_ms)
     )

@@ -193,7 +193,7 @@ def versions() -> str:
 def _impossible(run: StoredRun, found: History) -> tuple[Section, ...]:
     """Section of a run's report: the jobs that no region can ever hold, if there are any."""
     rows = tuple(
-        (job, spec.tier, spec.tasks * spec.mgpu / WHOLE, (submitted - found.first_ms) / DAY_MS, run.impossible[job])
+        (job, spec.tier, spec.stated_mgpu / WHOLE, (submitted - found.first_ms) / DAY_MS, run.impossible[job])
         for job, (spec, submitted) in found.jobs.items()
         if job in run.impossible
     )
@@ -254,7 +254,7 @@ def _groups(run: StoredRun, found: History) -> tuple[Section, ...]:
 
     def size(wait: Wait) -> str:
         spec = found.jobs[wait.job][0]
-        return f"{spec.tasks * spec.mgpu / WHOLE:g} GPUs"
+        return f"{spec.stated_mgpu / WHOLE:g} GPUs"
 
     groups: tuple[tuple[str, str, Callable[[Wait], str]], ...] = (
         ("Waits by region", "region", lambda wait: wait.region or "–"),

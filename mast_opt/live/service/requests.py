@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from sys import intern
@@ -17,6 +17,7 @@ from mast_opt.live.loop.jobs import job_of
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.simulation.traces.schema import MOST_MS, REGIONS, SUBMISSIONS
 from mast_opt.live.simulation.traces.schema import SCHEMA as TRACE
+from mast_opt.problems.job_placement.live_fleet.types import Part
 from mast_opt.problems.kind.schema import Column, ColumnType
 
 MOST_BYTES = 8 * 2**20
@@ -90,6 +91,7 @@ def _request(name: str, words: str, *fields: tuple[Any, ...]) -> type[Struct]:
 _JOB_DEFAULTS = {"tier": 3, "tasks": 1, "gpus": 1.0}
 _JOB_LIMITS = {"tier": (TIERS[0], TIERS[-1]), "tasks": (1, 1_000_000), "duration_s": (0, MOST_MS)}
 """Limits of columns where a live loop takes less than a trace, or a job that ends at once."""
+PART_COLUMNS = tuple(one for one in TRACE.table("job_parts").columns if one.name not in ("job", "part"))
 _NOT_ASKED = ("job", "submitted_s", "home_region", "min_tasks", "max_tasks", "model", "steps")
 JOB_COLUMNS = tuple(
     replace(column, minimum=_JOB_LIMITS[column.name][0], maximum=_JOB_LIMITS[column.name][1])
@@ -105,13 +107,23 @@ QUOTA, BORROWING, LENDING = (TRACE.table("quotas").column(f) for f in ("gpus", "
 GPUS_ON_TYPE = TRACE.table("job_gpu_types").column("gpus")
 _GPUS_ON_TYPE = _type(GPUS_ON_TYPE)
 
+_GPU_TYPES = "gpu_types", Annotated[dict[Name, _GPUS_ON_TYPE], Meta(max_length=100)] | None, None  # type: ignore[valid-type]
+
+PartRequest = _request(
+    "PartRequest",
+    "A part of a job of several parts, which run together or not at all. Needs are those of one task.",
+    ("part", Name),
+    *(_field(one, *((_JOB_DEFAULTS.get(one.name, 0.0),) if one.required else ())) for one in PART_COLUMNS),
+    _GPU_TYPES,
+)
 JobRequest = _request(
     "JobRequest",
-    "A job. Needs are those of one task.",
+    "A job. Needs are those of one task; a job of several parts has none itself.",
     ("job", Name),
-    *(_field(column, *((_JOB_DEFAULTS[column.name],) if column.required else ())) for column in JOB_COLUMNS),
-    ("gpu_types", Annotated[dict[Name, _GPUS_ON_TYPE], Meta(max_length=100)] | None, None),  # type: ignore[valid-type]
+    *(_field(one, *((_JOB_DEFAULTS[one.name],) if one.name in _JOB_DEFAULTS else ())) for one in JOB_COLUMNS),
+    _GPU_TYPES,
     ("datasets", Names, ()),
+    ("parts", Annotated[tuple[PartRequest, ...], Meta(max_length=100)], ()),  # type: ignore[valid-type]
 )
 ServerRequest = _request(
     "ServerRequest",
@@ -248,6 +260,8 @@ def jobs_in(body: bytes) -> tuple[list[tuple[str, JobSpec]], bool]:
 
 def spec_of(asked: Mapping[str, Any]) -> JobSpec:
     """Specification of the job that a request describes; equal ones are checked once. Raises Problem."""
+    if asked["parts"]:
+        return _checked(asked)
     kinds = asked["gpu_types"]
     key = tuple([asked[name] for name in _ASKED]), None if kinds is None else tuple(kinds.items()), asked["datasets"]
     known = _SPECS.get(key)
@@ -266,22 +280,36 @@ _SPECS: dict[tuple[object, ...], JobSpec] = {}
 
 def _checked(asked: Mapping[str, Any]) -> JobSpec:
     """Specification of the job that a request describes. Raises Problem."""
-    found: dict[str, Any] = {}
-    for column in JOB_COLUMNS:
-        value = asked[column.name]
-        found[column.attribute] = base_units(column, value) if column.type is ColumnType.QUANTITY else value
-    if asked["gpu_types"] is not None:
-        found["gpu_types"] = {name: base_units(GPUS_ON_TYPE, gpus) for name, gpus in asked["gpu_types"].items()}
+    found = _in_base_units(JOB_COLUMNS, asked)
     if found["preemptible"] is None:
         found["preemptible"] = asked["tier"] > 0
     for name in ("tenant", "workload", "namespace"):
         found[name] = intern(found[name])  # as many jobs as there are, few of these
-    spec = JobSpec(**found, datasets=tuple(dict.fromkeys(asked["datasets"])))
     try:
+        parts = tuple(_part(msgspec.structs.asdict(one)) for one in asked["parts"])
+        spec = JobSpec(**found, datasets=tuple(dict.fromkeys(asked["datasets"])), parts=parts)
         job_of(asked["job"], spec)
     except UsageError as error:
         raise Problem(422, "fault", str(error)) from None
     return spec
+
+
+def _in_base_units(columns: Iterable[Column], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a job of a request, or of a part of one, that columns describe, and its GPU types. Raises Problem."""
+    found: dict[str, Any] = {}
+    for column in columns:
+        value = asked[column.name]
+        found[column.attribute] = base_units(column, value) if column.type is ColumnType.QUANTITY else value
+    if asked["gpu_types"] is not None:
+        found["gpu_types"] = {name: base_units(GPUS_ON_TYPE, gpus) for name, gpus in asked["gpu_types"].items()}
+    return found
+
+
+def _part(asked: Mapping[str, Any]) -> Part:
+    """Part of the job that a request describes. Raises Problem, UsageError."""
+    needs = _in_base_units(PART_COLUMNS, asked)
+    names = {"gpus": "mgpu", "cpu_cores": "cpu_mcores", "memory_gb": "memory_mib"}
+    return Part(asked["part"], **{names.get(name, name): value for name, value in needs.items()})
 
 
 def name_in(path: Mapping[str, Any], what: str) -> str:

@@ -103,7 +103,10 @@ def unenforced_regions(state: State) -> frozenset[str]:
 
 
 def fits_by_ms(record: JobRecord, state: State) -> int | None:
-    """Time when a job fits if what runs ends at its limit, whoever waits before it; None where limits do not say."""
+    """Time when a job fits if what runs ends at its limit, whoever waits before it; None where limits do not say, and
+    for a job of several parts."""
+    if record.spec.parts:
+        return None
     snapshot = Snapshot(state, ())
     tier = snapshot.importance(record)
     times = (FitTimes(record, tier, region, snapshot).by() for region in snapshot.admissible(record))

@@ -1,6 +1,6 @@
 """JSON views of a state, a log and a fleet."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from typing import Any
 
@@ -12,7 +12,7 @@ from mast_opt.live.loop.state import State
 from mast_opt.live.reports.usage import HEADS, Usage
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
-from mast_opt.problems.job_placement.live_fleet.types import Job
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 from mast_opt.problems.job_placement.units import WHOLE
 
 
@@ -35,10 +35,18 @@ def job_object(record: JobRecord, why: Mapping[str, Any] | None = None) -> dict[
         "since_ms": record.since_ms,
         "attempt": record.attempt,
         "region": record.region,
-        "servers": {share.server: share.tasks for share in record.shares},
+        "servers": tasks_by_server(record.shares),
         "cancelled": record.cancelled,
         **(why or {}),
     }
+
+
+def tasks_by_server(shares: Iterable[Share]) -> dict[str, int]:
+    """Server → tasks of a job there, of all of its parts."""
+    found: dict[str, int] = {}
+    for share in shares:
+        found[share.server] = found.get(share.server, 0) + share.tasks
+    return found
 
 
 def ended_object(log: list[Stored]) -> dict[str, Any] | None:
@@ -150,7 +158,9 @@ def answer_object(fleet: Fleet, job: Job) -> dict[str, Any]:
         "job": job.name,
         "bids": [bid_object(bid) for bid in fleet.bids(job)],
         "clusters": [
-            {"cluster": one.cluster, "fits": one.fits, "code": one.code, "why": one.words} for one in fleet.explain(job)
+            {"cluster": one.cluster, "fits": one.fits, "code": one.code, "why": one.words}
+            | ({"part": one.part} if one.part else {})
+            for one in fleet.explain(job)
         ],
     }
 
@@ -162,7 +172,7 @@ def bid_object(bid: Bid) -> dict[str, Any]:
         "cluster": bid.cluster,
         "gpu_type": bid.gpu_type,
         "level": bid.level,
-        "servers": {share.server: share.tasks for share in bid.shares},
+        "servers": tasks_by_server(bid.shares),
         "stops": list(bid.victims),
         "gpu_hours_lost": bid.gpu_hours_lost,
         "over_quota": bid.over_quota,

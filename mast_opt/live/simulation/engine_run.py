@@ -18,6 +18,8 @@ from mast_opt.live.simulation.traces import surroundings
 from mast_opt.live.simulation.traces.trace import JobTrace
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
+CANNOT = "the simulation cannot run this trace"
+
 
 def engine_log(
     trace: JobTrace,
@@ -166,4 +168,4 @@ def _check(trace: JobTrace) -> None:
         for job in (trace.submissions.duration_ms < 0).nonzero()[0][:20].tolist()
     ]
     if faults:
-        raise InstanceError(faults, "the simulation cannot run this trace")
+        raise InstanceError(faults, CANNOT)

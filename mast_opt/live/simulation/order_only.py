@@ -178,6 +178,8 @@ def _server_faults(trace: JobTrace) -> Iterator[Fault]:
             yield Fault("servers", f"servers with GPUs in region {region}", column="gpus", value="0")
     if trace.quotas:
         yield Fault("quotas", "no quotas")
+    if trace.submissions.parts:
+        yield Fault("job_parts", "no jobs of several parts: servers are equal here")
     if trace.surroundings.happenings:
         yield Fault("happenings", "nothing that happens: servers do not fail here")
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.core.errors import InstanceError, Interrupted, UsageError
+from mast_opt.core.errors import Fault, InstanceError, Interrupted, UsageError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.plugins import Extensions
 from mast_opt.core.wording import did_you_mean
 from mast_opt.live.loop.events import JOB_EVENTS, Stored
 from mast_opt.live.loop.job_log import PLACED, JobLog, job_log
-from mast_opt.live.loop.policy import NamedPolicy
+from mast_opt.live.loop.policy import PARTS, NamedPolicy
 from mast_opt.live.loop.start_errors import StartErrors
 from mast_opt.live.policies.allox_in_time import AlloXInTime, AlloXParams
 from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
@@ -24,7 +24,7 @@ from mast_opt.live.policies.pai import Pai, PaiParams
 from mast_opt.live.policies.presets import PRESETS, preset_policy
 from mast_opt.live.policies.round_params import RoundParams
 from mast_opt.live.policies.shared_rounds import gavel
-from mast_opt.live.simulation.engine_run import engine_log
+from mast_opt.live.simulation.engine_run import CANNOT, engine_log
 from mast_opt.live.simulation.forecast import Sampling
 from mast_opt.live.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
@@ -137,6 +137,8 @@ def run_trace(
     paths = slow_run(trace, slow, of_slow)
     with ENGINE_POLICIES.blaming(policy):
         decides = named.make(chosen, trace.speeds)
+    if trace.submissions.parts and PARTS not in decides.reads:
+        raise InstanceError([Fault(PARTS, f"no jobs of several parts: {policy} cannot place them")], CANNOT)
     with ENGINE_POLICIES.blaming(policy, ours=(InstanceError, Interrupted)):
         log, complete = engine_log(
             trace,

@@ -70,7 +70,7 @@ def _wishes(snapshot: Snapshot) -> Iterator[PlannedWork]:
     for record in snapshot.jobs.values():
         spec = record.spec
         if record.state in WAITING and record.asked_mgpu and spec.datasets and not snapshot.admissible(record):
-            key = spec.tier, tuple(sorted(spec.gpu_types or ())), tuple(sorted(spec.datasets))
+            key = spec.tier, spec.accepted or (), tuple(sorted(spec.datasets))
             waited = record.asked_mgpu * (snapshot.now_ms - record.since_ms) // DAY_MS
             wishes.setdefault(key, []).append((record.asked_mgpu, max(record.asked_mgpu, waited)))
     for key, jobs in wishes.items():

@@ -14,6 +14,7 @@ try:
 except ImportError:
     msgspec = None  # type: ignore[assignment]
 
+from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import shown
 from mast_opt.live.loop.event_log import LogError, event_of, fields_of
 from mast_opt.live.loop.events import EVENTS, Stored
@@ -87,5 +88,5 @@ def event_from(row: tuple[int, int, int, str, str, str | None]) -> Stored:
         if msgspec is not None:
             return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body), by or "")
         return Stored(seq, at_ms, event_of(kind, json.loads(body)), by or "")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogError, UsageError) as error:
         raise CorruptStore(f"event {seq} cannot be read: {shown(str(error))}") from error

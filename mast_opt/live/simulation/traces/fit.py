@@ -8,14 +8,14 @@ import numpy as np
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.loop.jobs import job_of
-from mast_opt.live.simulation.traces.schema import SUBMISSIONS
+from mast_opt.live.simulation.traces.schema import OF_A_GANG, SUBMISSIONS
 from mast_opt.live.simulation.traces.trace import JobTrace, Submissions
 from mast_opt.problems.job_placement.live_fleet.answers import Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.units import Bools
 from mast_opt.problems.kind.schema import Column, ColumnType
 
-OPTIONAL = tuple(column for column in SUBMISSIONS.columns if not column.required)
+OPTIONAL = tuple(one for one in SUBMISSIONS.columns if not one.required and one.name not in OF_A_GANG)
 TENANT, STEPS = "tenant", "steps"
 
 

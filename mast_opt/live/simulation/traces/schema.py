@@ -1,11 +1,13 @@
 """Table schema of job traces."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI
 from mast_opt.planner.io.plain_tables import JOB_TRACE
 from mast_opt.problems.job_placement.tables.schema import SCHEMA as PLACEMENT
-from mast_opt.problems.job_placement.units import CLUSTER, LEVELS, MOST_TASKS, SERVER
+from mast_opt.problems.job_placement.units import LEVELS, MOST_TASKS, SERVER
 from mast_opt.problems.kind.schema import Axis, Column, Schema, Table, boolean, choice, integer, label, need, supply
 
 KIND = JOB_TRACE
@@ -21,17 +23,10 @@ MOST_STEPS = 10**12
 FASTEST = 10**9 * MICRO
 """Millionths of a step a second."""
 
-# A job of a trace has no parts.
 _OPTIONAL = [
-    replace(
-        PLACEMENT.table(name),
-        columns=tuple(column for column in PLACEMENT.table(name).columns if column.name != "part"),
-        key=tuple(column for column in PLACEMENT.table(name).key if column != "part"),
-        required=False,
-        later=False,
-        missing=missing,
-    )
+    replace(PLACEMENT.table(name), required=False, later=False, missing=missing)
     for name, missing in (
+        ("job_parts", "every job is one gang of equal tasks"),
         ("job_gpu_types", "jobs take any GPU type"),
         ("job_datasets", "jobs read nothing"),
         ("replicas", "there are no datasets"),
@@ -53,6 +48,8 @@ REGIONS = replace(
         ),
     ),
 )
+OF_A_GANG: Mapping[str, Mapping[str, Any]] = {"tasks": {"maximum": MOST_TASKS}, "gpus": {"field": "mgpu"}}
+"""Columns that a job without parts must state, and how those of a trace differ from job placement's."""
 _SURROUNDINGS = (
     Table(
         "datasets",
@@ -115,8 +112,7 @@ SUBMISSIONS = Table(
         label("job", "job"),
         need("submitted_s", MILLI, field="submitted_ms", maximum=MOST_MS, help="seconds since the trace began"),
         integer("tier", help="importance; 0 is the highest"),
-        integer("tasks", minimum=1, maximum=MOST_TASKS, help="equal tasks that run together or not at all"),
-        need("gpus", MILLI, field="mgpu", help="GPUs of one task: a whole number, or less than one"),
+        *(replace(PLACEMENT.table("jobs").column(name), **given) for name, given in OF_A_GANG.items()),
         need("cpu_cores", MILLI, field="cpu_mcores", default=0, required=False, help="cores of one task"),
         need("memory_gb", MIB_PER_GIB, field="memory_mib", default=0, required=False, help="memory of one task, GiB"),
         need(
@@ -141,7 +137,7 @@ SUBMISSIONS = Table(
         label("workload", "workload", required=False, help="what it is a run of, where work recurs"),
         label("namespace", "namespace", required=False, help="whose data it reads"),
         label("home_region", "region", required=False, help="where its owner would run it"),
-        choice("within", *LEVELS, default=CLUSTER, required=False, help="level that it must stay within"),
+        PLACEMENT.table("jobs").column("within"),
         choice("prefer", *LEVELS, default=SERVER, required=False, help="level that is close enough"),
         boolean("preemptible", required=False, help="may it be stopped? empty = if its tier is not 0"),
         need(
@@ -223,6 +219,7 @@ SCHEMA = Schema(
         Axis("switchboard"),
         Axis("happening"),
         Axis("model"),
+        Axis("part"),
     ),
     tables=(
         REGIONS,

@@ -15,19 +15,34 @@ from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.simulation.traces.models import check_models, durations_of, speeds_of, types_of
-from mast_opt.live.simulation.traces.schema import KIND, SCHEMA, SUBMISSIONS
+from mast_opt.live.simulation.traces.schema import KIND, OF_A_GANG, SCHEMA, SUBMISSIONS
 from mast_opt.live.simulation.traces.surroundings import Surroundings, check_surroundings, surroundings_of
 from mast_opt.live.simulation.traces.tables import texts_of
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.plain_tables import read_tables, write_folder
-from mast_opt.problems.job_placement.live_fleet.types import Server
-from mast_opt.problems.job_placement.tables.consistency import quota_faults
-from mast_opt.problems.job_placement.units import LARGEST, LEVELS, MOST_GPUS, NO_GPU, WHOLE, Bools, Ints
+from mast_opt.problems.job_placement.live_fleet.types import Part, Server
+from mast_opt.problems.job_placement.tables.consistency import quota_faults, unstated
+from mast_opt.problems.job_placement.units import (
+    CLUSTER,
+    LARGEST,
+    LEVELS,
+    MOST_GPUS,
+    MOST_TASKS,
+    NO_GPU,
+    WHOLE,
+    WHOLE_JOB_LEVELS,
+    Bools,
+    Ints,
+)
 from mast_opt.problems.kind.schema import Tables
 
 _NUMBERS = ("tier", "tasks", "mgpu", "cpu_mcores", "memory_mib", "checkpoint_ms", "restart_ms")
 _OPTIONAL = ("duration_ms", "limit_ms", "min_tasks", "max_tasks")
 _TEXTS = ("tenant", "workload", "namespace", "home_region")
+_STATED_BY_PARTS = ("tasks", "gpus", "cpu_cores", "memory_gb", "min_tasks", "max_tasks", "model", "steps")
+_OF_PARTS = {"tasks": 1, "gpus": WHOLE}
+"""Values of a job with parts in the columns of jobs that they state."""
+_NO_PARTS = "an empty cell: the parts of the job say that, and they have no model and are not resized"
 _WORKED_OUT = ("job", "duration_s", "steps", "preemptible", "model")
 """Columns of submissions that are not taken over as they are."""
 
@@ -48,7 +63,7 @@ class Submissions:
     cpu_mcores: Ints
     memory_mib: Ints
     within: Ints
-    """Position in ``LEVELS``."""
+    """Position in ``WHOLE_JOB_LEVELS``."""
     prefer: Ints
     preemptible: Bools
     checkpoint_ms: Ints
@@ -67,6 +82,8 @@ class Submissions:
     """Job → what it reads; jobs that read nothing are not there."""
     model: tuple[str, ...] = ()
     """Empty where there is none, and altogether where no job has one."""
+    parts: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
+    """Job → its parts; jobs of one gang are not there. A job with parts has one task and GPU in the columns above."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -74,7 +91,10 @@ class Submissions:
     @property
     def gang_mgpu(self) -> Ints:
         """[J] milli-GPUs of all tasks of a submitted job."""
-        return self.tasks * self.mgpu
+        found: Ints = self.tasks * self.mgpu
+        for j, parts in self.parts.items():
+            found[j] = sum(part.tasks * part.mgpu for part in parts)
+        return found
 
     def spec(self, j: int) -> JobSpec:
         """Specification of the trace's j-th job, as its event states it."""
@@ -85,10 +105,11 @@ class Submissions:
             **found,
             gpu_types=self.gpu_types.get(j),
             datasets=self.datasets.get(j, ()),
-            within=LEVELS[self.within[j]],
+            within=WHOLE_JOB_LEVELS[self.within[j]],
             prefer=LEVELS[self.prefer[j]],
             preemptible=bool(self.preemptible[j]),
             model=self.model[j] if self.model else "",
+            parts=self.parts.get(j, ()),
         )
 
 
@@ -201,13 +222,16 @@ def _check(tables: Tables, faults: Faults) -> None:
 
     supply = tables.get("servers", "gpus")
     wrong("servers", "gpus", (supply % WHOLE != 0) | (supply > MOST_GPUS * WHOLE), f"whole GPUs, at most {MOST_GPUS:,}")
-    for table in ("submissions", "job_gpu_types"):
+    _check_parts(tables, faults)
+    for table in ("submissions", "job_gpu_types", "job_parts"):
         mgpu = tables.get(table, "gpus")
         wrong(table, "gpus", (mgpu > WHOLE) & (mgpu % WHOLE != 0), "whole GPUs, or less than one (in thousandths)")
     tasks = tables.get("submissions", "tasks")
-    for column in ("gpus", "cpu_cores", "memory_gb"):
-        amount = tables.get("submissions", column)
-        wrong("submissions", column, amount > LARGEST // tasks, f"at most {LARGEST} base units in all tasks")
+    for table in ("submissions", "job_parts"):
+        most = LARGEST // np.maximum(1, tables.get(table, "tasks"))
+        for column in ("gpus", "cpu_cores", "memory_gb"):
+            wrong(table, column, tables.get(table, column) > most, f"at most {LARGEST} base units in all tasks")
+    wrong("job_parts", "tasks", tables.get("job_parts", "tasks") > MOST_TASKS, f"at most {MOST_TASKS:,} tasks")
     for column, sign in (("min_tasks", 1), ("max_tasks", -1)):
         beyond = tables.has("submissions", column) & (sign * (tables.get("submissions", column) - tasks) > 0)
         wrong("submissions", column, beyond, f"{'no more' if sign > 0 else 'no fewer'} than tasks")
@@ -216,6 +240,24 @@ def _check(tables: Tables, faults: Faults) -> None:
         faults.found.append(Fault("servers", "at least one server"))
     check_surroundings(tables, faults)
     faults.found += quota_faults(tables)
+
+
+def _check_parts(tables: Tables, faults: Faults) -> None:
+    """Note jobs of a trace that neither state their tasks nor have parts, or do both, and unknown parts."""
+    alone = np.ones(tables.rows("submissions"), np.bool_)
+    alone[tables.get("job_parts", "job")] = False
+    faults.found += unstated(tables, SUBMISSIONS, OF_A_GANG, alone)
+    for name in _STATED_BY_PARTS:
+        default = SUBMISSIONS.column(name).default
+        unlike = tables.get("submissions", name) != (-1 if default is None else default)
+        says = unlike & tables.has("submissions", name)
+        faults.cells("submissions", name, np.flatnonzero(~alone & says) + 1, lambda _: "", _NO_PARTS)
+    known = set(zip(tables.get("job_parts", "job").tolist(), texts_of(tables, "job_parts", "part", "part")))
+    named = zip(tables.get("job_gpu_types", "job").tolist(), texts_of(tables, "job_gpu_types", "part", "part"))
+    for row, (job, part) in enumerate(named):
+        if (part or not alone[job]) and (job, part) not in known:
+            words = f"a part of {tables.axes['job'][job]}, or nothing if it has none"
+            faults.found.append(Fault("job_gpu_types", words, row + 1, "part", part))
 
 
 def _pairs(tables: Tables, table: str, one: str, other: str) -> list[tuple[str, str]]:
@@ -253,7 +295,7 @@ def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
 
     def column(name: str) -> Ints:
         """Its cells; the default, or -1 if there is none, where they are absent."""
-        default = SCHEMA.table(table).column(name).default
+        default = _OF_PARTS.get(name, SUBMISSIONS.column(name).default)
         values = np.where(tables.has(table, name), tables.get(table, name), -1 if default is None else default)[order]
         values.setflags(write=False)
         return values
@@ -263,13 +305,7 @@ def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
         return tuple(found[row] for row in order)
 
     stated, tier = tables.has(table, "preemptible"), tables.get(table, "tier")
-    types: dict[int, dict[str, int]] = {}
-    mgpu = np.where(tables.has("job_gpu_types", "gpus"), tables.get("job_gpu_types", "gpus"), -1).tolist()
-    for row, (job, name) in enumerate(
-        zip(tables.get("job_gpu_types", "job").tolist(), texts_of(tables, "job_gpu_types", "gpu_type", "gpu_type"))
-    ):
-        asked = mgpu[row] if mgpu[row] >= 0 else int(tables.get(table, "gpus")[job])
-        types.setdefault(int(place[job]), {})[name] = asked
+    types = _types(tables)
     read: dict[int, list[str]] = {}
     for job, name in zip(
         tables.get("job_datasets", "job").tolist(), texts_of(tables, "job_datasets", "dataset", "dataset")
@@ -284,8 +320,44 @@ def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
         labels=texts("job", "job"),
         duration_ms=durations_of(models, found["tasks"], column("steps"), column("duration_s"), speeds),
         preemptible=np.where(stated, tables.get(table, "preemptible"), tier > 0)[order],
-        gpu_types=types_of(models, found["tasks"], found["mgpu"], types, speeds),
+        gpu_types=types_of(
+            models,
+            found["tasks"],
+            found["mgpu"],
+            {int(place[job]): needs for (job, part), needs in types.items() if not part},
+            speeds,
+        ),
+        parts=_parts(tables, types, place),
         datasets={job: tuple(names) for job, names in read.items()},
         model=models if any(models) else (),
         **found,
     )
+
+
+def _types(tables: Tables) -> dict[tuple[int, str], dict[str, int]]:
+    """(row of a trace's job, part or nothing) → the GPU types that it accepts, and milli-GPUs of a task on each."""
+    jobs, parts = tables.get("job_parts", "job").tolist(), texts_of(tables, "job_parts", "part", "part")
+    asked = dict(zip(zip(jobs, parts), tables.get("job_parts", "gpus").tolist()))
+    asked |= {(job, ""): mgpu for job, mgpu in enumerate(tables.get("submissions", "gpus").tolist())}
+    found: dict[tuple[int, str], dict[str, int]] = {}
+    jobs, parts = tables.get("job_gpu_types", "job").tolist(), texts_of(tables, "job_gpu_types", "part", "part")
+    stated, own = tables.has("job_gpu_types", "gpus").tolist(), tables.get("job_gpu_types", "gpus").tolist()
+    names = texts_of(tables, "job_gpu_types", "gpu_type", "gpu_type")
+    for of, name, has, mgpu in zip(zip(jobs, parts), names, stated, own):
+        found.setdefault(of, {})[name] = mgpu if has else asked[of]
+    return found
+
+
+def _parts(
+    tables: Tables, types: Mapping[tuple[int, str], Mapping[str, int]], place: Ints
+) -> dict[int, tuple[Part, ...]]:
+    """Job → its parts, in the order of their rows in a trace."""
+    found: dict[int, tuple[Part, ...]] = {}
+    columns = (tables.get("job_parts", name).tolist() for name in ("tasks", "gpus", "cpu_cores", "memory_gb"))
+    within = np.where(tables.has("job_parts", "within"), tables.get("job_parts", "within"), CLUSTER).tolist()
+    jobs, labels = tables.get("job_parts", "job").tolist(), texts_of(tables, "job_parts", "part", "part")
+    for job, label, level, (tasks, mgpu, cores, memory) in zip(jobs, labels, within, zip(*columns)):
+        j = int(place[job])
+        part = Part(label, tasks, mgpu, cores, memory, types.get((job, label)), LEVELS[level])
+        found[j] = (*found.get(j, ()), part)
+    return found

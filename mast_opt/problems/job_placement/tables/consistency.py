@@ -1,6 +1,6 @@
 """Consistency checks of job-placement instances: faults that no table shows alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from mast_opt.problems.job_placement.problem import ONE_GANG, one_gang
 from mast_opt.problems.job_placement.tables.job_rows import JobRows
 from mast_opt.problems.job_placement.tables.schema import SCHEMA
 from mast_opt.problems.job_placement.units import CLUSTER, LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE, Bools, Ints
-from mast_opt.problems.kind.schema import Tables
+from mast_opt.problems.kind.schema import Table, Tables
 
 _COLUMNS = {"gpus": (WHOLE, "GPUs"), "cpu_cores": (1000, "cores"), "memory_gb": (1024, "GiB")}
 """Base units per unit of the file, and the unit."""
@@ -49,17 +49,7 @@ def _parts(tables: Tables) -> Iterator[Fault]:
     jobs = tables.axes["job"]
     alone = np.ones(len(jobs), np.bool_)
     alone[tables.get("job_parts", "job")] = False
-    for name in ("tasks", *_COLUMNS):
-        column = SCHEMA.table("jobs").column(name)
-        lacking = np.flatnonzero(alone & ~tables.has("jobs", name)).tolist()
-        if len(lacking) == len(jobs):
-            yield Fault("jobs", f"this column ({column.help})", None, name)
-            continue
-        for row in lacking:
-            yield Fault("jobs", f"{column.type.value} ({column.help}), not an empty cell", row + 1, name)
-    for row in np.flatnonzero(alone & (tables.get("jobs", "within") > CLUSTER)).tolist():
-        words = f"one of: {', '.join(LEVELS)} (region is for jobs in job_parts)"
-        yield Fault("jobs", words, row + 1, "within", "region")
+    yield from unstated(tables, SCHEMA.table("jobs"), ("tasks", *_COLUMNS), alone)
     rows = JobRows.of(tables)
     parts = tables.axes["part"]
     for row in np.flatnonzero(rows.named("job_gpu_types") < 0).tolist():
@@ -75,6 +65,21 @@ def _parts(tables: Tables) -> Iterator[Fault]:
             if first.setdefault(label, row) != row:
                 words = "a name that no part of another job has (a part is called job/part)"
                 yield Fault("jobs", words, int(rows.job[row]) + 1, "job", label)
+
+
+def unstated(tables: Tables, table: Table, columns: Iterable[str], alone: Bools) -> Iterator[Fault]:
+    """Columns that jobs without parts (``alone``) do not state, and levels that only others may stay within."""
+    for name in columns:
+        column = table.column(name)
+        lacking = np.flatnonzero(alone & ~tables.has(table.name, name)).tolist()
+        if len(lacking) == len(alone):
+            yield Fault(table.name, f"this column ({column.help})", None, name)
+            continue
+        for row in lacking:
+            yield Fault(table.name, f"{column.type.value} ({column.help}), not an empty cell", row + 1, name)
+    for row in np.flatnonzero(alone & (tables.get(table.name, "within") > CLUSTER)).tolist():
+        words = f"one of: {', '.join(LEVELS)} (region is for jobs in job_parts)"
+        yield Fault(table.name, words, row + 1, "within", "region")
 
 
 def _types(tables: Tables) -> Iterator[Fault]:

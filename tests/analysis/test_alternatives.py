@@ -17,8 +17,8 @@ from mast_opt.problems.data_placement.analysis.alternatives import alternatives
 from mast_opt.problems.data_placement.problem import SHARE
 from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import plans, problems
-from tests.data_placement.support import examples
 from tests.data_placement.workshop import H100, IMAGES, LINKS, LOGS, PLAN, PROBLEM, TRAIN, A, B
+from tests.examples import examples
 from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)

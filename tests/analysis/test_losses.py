@@ -22,8 +22,9 @@ from mast_opt.problems.kind.analysis_hooks import Loss
 from mast_opt.problems.kind.scenario_values import reweighted
 from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import plans, problems
-from tests.data_placement.support import examples, serves_nothing_twice
+from tests.data_placement.support import serves_nothing_twice
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid
+from tests.examples import examples
 from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)

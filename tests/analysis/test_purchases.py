@@ -22,8 +22,8 @@ from mast_opt.problems.data_placement.formulation.expansion import bought
 from mast_opt.problems.mip import Mip
 from tests.data_placement.brute import Brute
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples
 from tests.data_placement.workshop import LINKS, PROBLEM, TB, ints
+from tests.examples import examples
 
 
 def offered(*rows: tuple[str, int, int, int, int, int, int, int, int]) -> Candidates:

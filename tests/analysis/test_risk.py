@@ -15,8 +15,9 @@ from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.analysis.hooks import QUESTIONS
 from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import plans, problems
-from tests.data_placement.support import examples, serves_nothing_twice
+from tests.data_placement.support import serves_nothing_twice
 from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, A, B, grid, ints
+from tests.examples import examples
 
 
 @examples(40)

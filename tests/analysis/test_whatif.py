@@ -24,8 +24,9 @@ from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import plans, problems
-from tests.data_placement.support import examples, proven
+from tests.data_placement.support import proven
 from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, A, B, C
+from tests.examples import examples
 from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)

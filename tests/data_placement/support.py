@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, reject, settings
+from hypothesis import reject
 
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.problems import backends
@@ -17,13 +17,6 @@ from mast_opt.problems.mip import Mip
 
 RELATIVE = 2e-6
 """To which solver and verifier agree on an objective: solvers may miss rows by 1e-6, and gain about as much by it."""
-
-
-def examples(count: int) -> settings:
-    """Settings of a property test with that many examples; folders and generators may be shared by them."""
-    quiet = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
-    phases = set(Phase) - {Phase.explain}  # it costs minutes where a failure depends on many draws
-    return settings(max_examples=count, deadline=None, suppress_health_check=quiet, phases=phases)
 
 
 def proven(mip: Mip) -> SolveResult:

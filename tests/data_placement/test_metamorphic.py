@@ -17,7 +17,8 @@ from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.entities import Options, Reads
 from mast_opt.problems.data_placement.formulation.formulation import base
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import RELATIVE, examples, proven
+from tests.data_placement.support import RELATIVE, proven
+from tests.examples import examples
 
 Change = Callable[[DataPlacement], DataPlacement]
 

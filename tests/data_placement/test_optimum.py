@@ -14,7 +14,8 @@ from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement import glpk
 from tests.data_placement.brute import Brute
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import RELATIVE, examples, proven
+from tests.data_placement.support import RELATIVE, proven
+from tests.examples import examples
 
 HALVES = 2
 

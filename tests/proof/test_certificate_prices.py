@@ -32,10 +32,11 @@ from mast_opt.problems.resource_allocation import ResourceAllocation
 from mast_opt.problems.server_assignment import ServerAssignment
 from mast_opt.problems.task_reassignment import TaskReassignment
 from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
+from tests.examples import examples
 from tests.job_placement import strategies as jobs
 from tests.proof.mutants import accepted, lines_of, mutant
 from tests.server_assignment import strategies as servers
-from tests.server_assignment.support import examples, proven
+from tests.server_assignment.support import proven
 from tests.server_assignment.verification.test_certificate import random_certificate
 
 INSTANCES = Path(__file__).parents[2] / "instances"

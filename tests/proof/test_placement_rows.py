@@ -24,7 +24,8 @@ from mast_opt.problems.data_placement.verification.certificate import Certificat
 from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KeptTrees
 from tests.data_placement.certificates import boxes, random_certificate, random_trees
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples, proven
+from tests.data_placement.support import proven
+from tests.examples import examples
 
 
 def root_bound(problem: DataPlacement, certificate: Certificate, *, rows: bool = True) -> tuple[float, str] | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import HealthCheck, Phase, settings
-
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.problems import backends
 from mast_opt.problems.mip import Mip
@@ -16,13 +14,6 @@ from tests import mathprog
 MODEL = Path(__file__).parents[2] / "models" / "server_assignment.mod"
 RELATIVE = 1e-6
 """To which solver and verifier agree on an objective."""
-
-
-def examples(count: int) -> settings:
-    """Settings of a property test with that many examples; folders may be shared by them."""
-    quiet = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
-    phases = set(Phase) - {Phase.explain}
-    return settings(max_examples=count, deadline=None, suppress_health_check=quiet, phases=phases)
 
 
 def proven(mip: Mip) -> SolveResult:

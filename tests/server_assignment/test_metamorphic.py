@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from mast_opt.problems.server_assignment import ServerAssignment
 from mast_opt.problems.server_assignment.formulation.formulation import base
 from mast_opt.problems.server_assignment.problem import EMBEDDED, NONE, SHARED
+from tests.examples import examples
 from tests.server_assignment.strategies import problems
-from tests.server_assignment.support import RELATIVE, examples, proven
+from tests.server_assignment.support import RELATIVE, proven
 
 Change = Callable[[ServerAssignment], ServerAssignment]
 

@@ -16,9 +16,10 @@ from mast_opt.core.solve_result import Status
 from mast_opt.problems.server_assignment import Plan, ServerAssignment
 from mast_opt.problems.server_assignment.formulation.formulation import base
 from mast_opt.problems.server_assignment.verification.verifier import verify
+from tests.examples import examples
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
-from tests.server_assignment.support import RELATIVE, examples, glpk_optimum, proven
+from tests.server_assignment.support import RELATIVE, glpk_optimum, proven
 from tests.solvers import OPEN
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.problems.registry import kind_named
-from tests.data_placement.support import begun_with, examples
+from tests.data_placement.support import begun_with
+from tests.examples import examples
 from tests.narrowing import some
 
 

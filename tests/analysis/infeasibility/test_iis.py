@@ -23,8 +23,9 @@ from tests.analysis.support import check_conflict, check_repairs
 from tests.cli.conftest import write_tables
 from tests.data_placement.analysis.test_static_conflicts import CASES
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples, proven
+from tests.data_placement.support import proven
 from tests.data_placement.workshop import PROBLEM, TB, TRAIN, A, B, C, grid, ints
+from tests.examples import examples
 from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)

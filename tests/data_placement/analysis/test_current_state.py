@@ -14,7 +14,6 @@ from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, known
 from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples
 from tests.data_placement.workshop import (
     A100,
     ETL,
@@ -33,6 +32,7 @@ from tests.data_placement.workshop import (
     grid,
     ints,
 )
+from tests.examples import examples
 from tests.narrowing import some
 
 STATED: dict[str, Any] = {

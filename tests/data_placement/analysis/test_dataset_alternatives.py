@@ -13,8 +13,8 @@ import mast_opt
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.analysis.dataset_alternatives import alternatives, now
 from tests.data_placement.strategies import plans, problems
-from tests.data_placement.support import examples
 from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, VIDEO
+from tests.examples import examples
 from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)

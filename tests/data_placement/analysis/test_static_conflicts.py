@@ -15,8 +15,9 @@ from mast_opt.problems.data_placement import DataPlacement, Links
 from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
 from mast_opt.problems.data_placement.formulation.formulation import base
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples, proven
+from tests.data_placement.support import proven
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid, ints
+from tests.examples import examples
 
 FREE = replace(PROBLEM, links=None)
 

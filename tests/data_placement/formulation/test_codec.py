@@ -12,7 +12,8 @@ from mast_opt.problems.data_placement.formulation.codec import apportion
 from mast_opt.problems.data_placement.formulation.formulation import base, exact_shares
 from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.strategies import plans, problems
-from tests.data_placement.support import RELATIVE, broken_rows, examples, proven, same_plan
+from tests.data_placement.support import RELATIVE, broken_rows, proven, same_plan
+from tests.examples import examples
 
 DEFINING = ("tally", "gpu", "worst", "under", "stays")
 """Rows that define what follows from the decisions; an encoded plan keeps them always."""

@@ -16,7 +16,7 @@ from mast_opt.problems.data_placement.tables.mathprog import printable
 from mast_opt.problems.kind.mathprog import symbols
 from tests.data_placement.glpk import statement
 from tests.data_placement.strategies import ODD_LABELS, problems
-from tests.data_placement.support import examples
+from tests.examples import examples
 from tests.mathprog import assert_same, stated
 
 

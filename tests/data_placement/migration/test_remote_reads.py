@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 from mast_opt.problems.data_placement.migration.state import RemoteReads
-from tests.data_placement.support import examples
+from tests.examples import examples
 
 HERE = 0
 """The region that reads; the others have links into it."""

@@ -17,8 +17,8 @@ from mast_opt.problems.data_placement import DataPlacement, Links, Plan
 from mast_opt.problems.data_placement.migration.planner import Steps, steps
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.replica_search import Assistance, search
-from tests.data_placement.support import examples
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
+from tests.examples import examples
 
 NONE = np.zeros(0, np.int64)
 Held = frozenset[tuple[int, int]]

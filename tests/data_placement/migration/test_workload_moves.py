@@ -21,8 +21,8 @@ from mast_opt.problems.kind.presentation import Form
 from tests.data_placement.migration.handmade import EAST, NONE, TB, WEST, bools, crowd, two_regions
 from tests.data_placement.migration.strategies import exchanges, migrations
 from tests.data_placement.migrations import replay
-from tests.data_placement.support import examples
 from tests.data_placement.workshop import ints
+from tests.examples import examples
 
 
 def test_data_stays_until_the_work_that_reads_it_has_moved() -> None:

@@ -19,8 +19,9 @@ from mast_opt.problems.data_placement.tables.problem_tables import (
     problem_to_tables,
 )
 from tests.data_placement.strategies import plans, problems
-from tests.data_placement.support import examples, same_plan
+from tests.data_placement.support import same_plan
 from tests.data_placement.workshop import PLAN, PROBLEM
+from tests.examples import examples
 
 
 def applications(problem: DataPlacement) -> list[list[str]]:

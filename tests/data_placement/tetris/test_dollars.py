@@ -19,8 +19,8 @@ from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxa
 from mast_opt.problems.data_placement.verification.certificate import certified_bound
 from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples
 from tests.data_placement.tetris.gibbs.test_sweeps import searching
+from tests.examples import examples
 from tests.narrowing import some
 
 DOLLARS = ("running_cost", "migration_cost")

@@ -26,7 +26,8 @@ from mast_opt.problems.data_placement.verification.certificate import certified_
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import RELATIVE, examples, made, no_solver, proven, same_plan
+from tests.data_placement.support import RELATIVE, made, no_solver, proven, same_plan
+from tests.examples import examples
 from tests.narrowing import some
 
 ITERATIONS = 8

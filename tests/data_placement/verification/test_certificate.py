@@ -31,7 +31,8 @@ from tests.data_placement.certificates import (
     rounded,
 )
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples, proven
+from tests.data_placement.support import proven
+from tests.examples import examples
 
 
 @examples(150)

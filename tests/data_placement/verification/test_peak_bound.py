@@ -16,7 +16,8 @@ from mast_opt.problems.data_placement.entities import CpuQuotas, CurrentRuns, Re
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples, proven
+from tests.data_placement.support import proven
+from tests.examples import examples
 
 
 def alone(problem: DataPlacement, sizes: list[int], supply: list[int]) -> DataPlacement:

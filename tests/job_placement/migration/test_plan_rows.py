@@ -10,7 +10,7 @@ import mast_opt
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import empty
 from mast_opt.problems.job_placement.verification.measures import task_needs
-from tests.data_placement.support import examples
+from tests.examples import examples
 from tests.narrowing import some
 
 

@@ -18,10 +18,10 @@ from mast_opt.planner.analysis.scenario_files import happened
 from mast_opt.problems.registry import kind_of
 from mast_opt.problems.server_assignment import Plan, ServerAssignment
 from mast_opt.problems.server_assignment.problem import TERMS
+from tests.examples import examples
 from tests.narrowing import some
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
-from tests.server_assignment.support import examples
 
 FOLDER = Path(__file__).parents[3] / "instances" / "server_assignment"
 REPAIR, POOL, SPREAD = (mast_opt.read(FOLDER / name) for name in ("repair-first", "shared-pool", "spread-out"))

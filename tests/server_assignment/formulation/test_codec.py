@@ -17,8 +17,8 @@ from mast_opt.problems.server_assignment.formulation.index_sets import counted, 
 from mast_opt.problems.server_assignment.plan import today
 from mast_opt.problems.server_assignment.verification.measures import Measure
 from mast_opt.problems.server_assignment.verification.verifier import verify
+from tests.examples import examples
 from tests.server_assignment.strategies import plans, problems
-from tests.server_assignment.support import examples
 
 
 def broken_rows(mip: Mip, x: FloatArray) -> set[str]:

@@ -12,9 +12,10 @@ from mast_opt.problems.kind.mathprog import with_symbols
 from mast_opt.problems.server_assignment import ServerAssignment
 from mast_opt.problems.server_assignment.formulation.formulation import base
 from mast_opt.problems.server_assignment.tables.mathprog import AXES
+from tests.examples import examples
 from tests.mathprog import assert_same, stated
 from tests.server_assignment.strategies import problems
-from tests.server_assignment.support import examples, statement
+from tests.server_assignment.support import statement
 
 
 @examples(100)

@@ -19,8 +19,9 @@ from mast_opt.problems.server_assignment.formulation.index_sets import counted, 
 from mast_opt.problems.server_assignment.formulation.rack_phase import at_racks, refined, worst_in_racks
 from mast_opt.problems.server_assignment.verification.measures import Measure
 from mast_opt.problems.server_assignment.verification.verifier import verify
+from tests.examples import examples
 from tests.server_assignment.strategies import plans, problems
-from tests.server_assignment.support import examples, proven
+from tests.server_assignment.support import proven
 
 HIGHS = backends.get("highs")
 

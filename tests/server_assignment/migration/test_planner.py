@@ -17,9 +17,10 @@ from mast_opt.problems.server_assignment.formulation.formulation import base
 from mast_opt.problems.server_assignment.migration.planner import Guarantees, Steps, _mixtures, migration_plan, steps
 from mast_opt.problems.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED
 from mast_opt.problems.server_assignment.verification.measures import Measure
+from tests.examples import examples
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
-from tests.server_assignment.support import examples, proven
+from tests.server_assignment.support import proven
 
 
 def shorts(brute: Brute, assigned: list[int]) -> dict[str, int]:

@@ -33,9 +33,10 @@ from mast_opt.problems.server_assignment.ras.ras_search import round_relaxation
 from mast_opt.problems.server_assignment.ras.state import RasArrays, RasState, lacking, ras_arrays_of, state_of
 from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.problems.server_assignment.verification.verifier import verify
+from tests.examples import examples
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
-from tests.server_assignment.support import RELATIVE, examples
+from tests.server_assignment.support import RELATIVE
 
 
 @compiled

@@ -26,8 +26,8 @@ from mast_opt.problems.server_assignment.tables.problem_tables import (
     problem_to_tables,
 )
 from mast_opt.problems.server_assignment.verification.verifier import verify
+from tests.examples import examples
 from tests.server_assignment.strategies import plans, problems
-from tests.server_assignment.support import examples
 
 
 def parts_of(problem: ServerAssignment) -> dict[str, Any]:

@@ -24,9 +24,10 @@ from mast_opt.problems.server_assignment.ras.params import RasParams
 from mast_opt.problems.server_assignment.verification.certificate import Certificate, Prices
 from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.problems.server_assignment.verification.measures import Measure
+from tests.examples import examples
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
-from tests.server_assignment.support import examples, proven
+from tests.server_assignment.support import proven
 
 NAMES = [item.name for item in fields(Prices)] + ["counted_to", "other_of", "other_survive", "exact_of", "exact_to"]
 

@@ -26,8 +26,8 @@ from mast_opt.problems.server_assignment.verification.certificate_bound import (
     certified_bound,
     whole_cost,
 )
+from tests.examples import examples
 from tests.server_assignment.brute import Brute
-from tests.server_assignment.support import examples
 from tests.server_assignment.verification.test_certificate_knapsack import enumerated, reservations
 
 Offer = tuple[int, int, int, float]

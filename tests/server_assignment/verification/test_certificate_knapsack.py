@@ -13,7 +13,7 @@ from mast_opt.problems.server_assignment.ras.lagrangian.integer_bound import Kna
 from mast_opt.problems.server_assignment.ras.lagrangian.integer_subproblem import Claim
 from mast_opt.problems.server_assignment.ras.lagrangian.relaxation import never_stop
 from mast_opt.problems.server_assignment.verification.certificate_bound import Choices
-from tests.server_assignment.support import examples
+from tests.examples import examples
 
 
 @st.composite

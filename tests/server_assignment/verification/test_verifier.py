@@ -14,9 +14,10 @@ from mast_opt.problems.server_assignment.entities import Affinities, Racks, Rese
 from mast_opt.problems.server_assignment.formulation.formulation import base
 from mast_opt.problems.server_assignment.problem import EMBEDDED, POOL, SHARED, TERMS
 from mast_opt.problems.server_assignment.verification.verifier import verify
+from tests.examples import examples
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
-from tests.server_assignment.support import examples, proven
+from tests.server_assignment.support import proven
 
 ADS, FEED, SPARE, NOBODY = range(4)
 

@@ -15,7 +15,7 @@ from mast_opt.problems.task_reassignment import Plan, TaskReassignment
 from mast_opt.problems.task_reassignment.generate import challenge
 from mast_opt.problems.task_reassignment.migration import planner as steps_search
 from mast_opt.problems.task_reassignment.migration.planner import Steps, migration_plan, steps
-from tests.data_placement.support import examples
+from tests.examples import examples
 from tests.narrowing import some
 
 

@@ -26,7 +26,7 @@ from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.problems.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples
+from tests.examples import examples
 
 PARAMS = OperatorParams()
 TEMPERATURES = (0.0, 1e-3, 0.1, 10.0)

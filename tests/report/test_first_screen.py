@@ -136,6 +136,7 @@ def test_a_loss_for_which_no_time_is_left_is_said_to_be_not_proven() -> None:
         section = goal_sections(problem, figures)[0]
         cells = next(row[1:] for row in section.rows if "before any copy" in str(row[0]))
         assert ("not proven" not in cells, section.note == "") == (proven, proven)
+        assert any("stands still" in str(row[0]) for row in section.rows) == proven
 
 
 def test_the_calendar_has_every_step() -> None:

@@ -85,8 +85,7 @@ def command(
     with run.phase("verify", "drawing"):
         verdict = verify(problem, reading.plan)
         proof = check_bound(problem, verdict, reading.fields, arrays)
-        fields, notes = _to_be_believed(problem, verdict, reading, proof)
-        notes += [f"the page is on the plan of the goal {plan.name}; others stand next to it"] if others else []
+        fields, notes = _to_be_believed(problem, verdict, reading, proof, plan.name if others else None)
         same = repeated({name: one.plan for name, one in others.items()})
         notes += [f"the goal {name} has the same plan as {first}" for name, first in same.items()]
         checked = proof.checked if fields.get("bound") is not None else None
@@ -156,16 +155,19 @@ def _of_run(path: Path, out: Path, png: Path | None, price: dict[str, float] | N
 
 
 def _to_be_believed(
-    problem: Problem[PlanT], verdict: Verdict, reading: PlanReading[PlanT], proof: Proof
+    problem: Problem[PlanT], verdict: Verdict, reading: PlanReading[PlanT], proof: Proof, goal: str | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Fields of ``plan.toml`` without a bound and a status that are another instance's or wrong, and the reasons."""
+    """Fields of ``plan.toml`` without a bound and a status that are another instance's or wrong, and the reasons after
+    the goal, or what the plan was solved with."""
     meant = objective_meant(problem, verdict, reading.fields)
     fields = {**reading.fields, "objective": meant}
     wrong = [*wrong_claims(problem, reading.plan, verdict, reading.fields), *proof.wrong]
-    solved_with = [f"the plan was solved with {reading.overrides}"] if reading.overrides else []
     why = [reading.foreign] if reading.foreign else []
     why += [f"the file plan.toml states another {claim.constraint} than the verifier finds" for claim in wrong]
     if why:
         why[-1] += "; its bound and status are left out"
         fields = {name: value for name, value in fields.items() if name not in CLAIMED}
+    solved_with = [f"the plan was solved with {reading.overrides}"] if reading.overrides else []
+    if goal is not None:
+        solved_with = [f"the page is on the plan of the goal {goal}, by its objective; others stand next to it"]
     return fields, [*solved_with, *why]

@@ -31,7 +31,7 @@ JUDGING, LOSS_GAP, COPIES_GAP = 0.2, 1e-3, 1e-2
 another goal's plan gets more copies."""
 NOISE = 1e-9
 """Difference of two objectives that is no difference."""
-LOSS_S = 10.0
+LOSS_S = 20.0
 """Most time for the losses of regions, for each column of plans that are compared after their solves."""
 COPYING, WORK = 0.25, "workload"
 """Share of a goal's time in which another goal's plan gets more copies, and the part of that plan which stays."""

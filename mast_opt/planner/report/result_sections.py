@@ -161,7 +161,8 @@ def _missing_rows(
         marks = [*([one.region] if worst and first else []), *([] if one.proven else [UNPROVEN])]
         return " ".join((shown(gpus(one), ""), *(f"({mark})" for mark in marks)))
 
-    return tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in rows)
+    shown_rows = rows if any(losses) else rows[:1]
+    return tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in shown_rows)
 
 
 def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]]) -> Section:

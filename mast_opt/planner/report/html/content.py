@@ -149,8 +149,8 @@ def _at_risk(risk: Risk) -> Answer:
         )
     gpus = f" ({worst.loss.gpus:,.0f} GPUs)" if worst.loss.gpus and noticed(worst.loss.gpus, "gpus") else ""
     words = (
-        f"Losing {worst.region} would cost most: {counted(len(worst.loss.datasets), 'dataset')} and "
-        f"{counted(len(worst.loss.work), 'workload')}{gpus}."
+        f"Losing {worst.region} would cost most data: {counted(len(worst.loss.datasets), 'dataset')}, and "
+        f"{counted(len(worst.loss.work), 'workload')}{gpus} without data."
     )
     return Answer("What can go wrong", value, words, SINGLE_COPIES if risk.single_copies else REGION_RISK)
 

@@ -243,7 +243,7 @@ def test_models(tmp_path: Path) -> None:
     assert [speeds.rate(x, kind) for kind in ("h100", "k80", "p100", "none")] == [1_000_000, 312_500, 0, 0]
     assert speeds.rate(z, "none") == 1_000_000
     assert speeds.rate(x, "h100", JobSpec(model="rl", tasks=4)) == 750_000
-    assert trace.rate()("x", "s", "", 1) == 1_000_000
+    assert trace.rate()("x", "s", "", 4) == 1_000_000
 
 
 @pytest.mark.parametrize(

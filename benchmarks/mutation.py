@@ -153,7 +153,20 @@ def undecided(module: Path) -> list[Mutant]:
 
 def run(folder: Path, tests: list[str], time_limit_s: float) -> bool:
     """Do the tests pass? A run that takes too long counts as failed: the mutant was noticed."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-x", "-q", "-n", "0", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.tiers",
+        "-p",
+        "no:cacheprovider",
+        "-x",
+        "-q",
+        "-n",
+        "0",
+        *tests,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=time_limit_s)

@@ -54,7 +54,19 @@ def found_by(folder: Path, fault: dict[str, str]) -> str:
     try:
         if fault["file"].startswith(LIVE) and finds(folder, *SIMULATION):
             return "simulation"
-        tests = ("-m", "pytest", "-p", "no:cacheprovider", "-x", "-q", "-n", "0", *fault["tests"].split())
+        tests = (
+            "-m",
+            "pytest",
+            "-p",
+            "tests.tiers",
+            "-p",
+            "no:cacheprovider",
+            "-x",
+            "-q",
+            "-n",
+            "0",
+            *fault["tests"].split(),
+        )
         return fault["tests"] if finds(folder, *tests) else ""
     finally:
         path.write_text(original, encoding="utf-8")

@@ -26,7 +26,7 @@ BUDGET = {
     "live/simulation": 4687,
     "live/slow_paths": 467,
     "live/store": 1094,
-    "planner/analysis": 3009,
+    "planner/analysis": 3012,
     "planner/bench": 1902,
     "planner/builders": 477,
     "planner/importers": 2083,

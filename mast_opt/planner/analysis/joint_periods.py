@@ -183,5 +183,8 @@ def _answer(periods: tuple[Period[Any], ...], result: SolveResult, count: int) -
         if value - claimed > 10 * AGREEMENT * max(1.0, abs(claimed)):
             raise VerificationError(f"the program of all periods says {claimed:.9g}; its plans cost {value:.9g}")
     bound = None if bound is None else max(0.0, count * bound)
-    bound = bound if bound is None or value is None else min(bound, value)
+    if value is not None and bound is not None:
+        if bound - value > 10 * AGREEMENT * max(1.0, value):
+            raise VerificationError(f"the program of all periods proves {bound:.9g}; its plans cost only {value:.9g}")
+        bound = min(bound, value)
     return JointPeriods(result.status, periods, value, bound, result.message)

@@ -66,7 +66,9 @@ class JobTracker(Tracker):
         """Events that the loop has to learn from the clusters."""
         events = [*self._answers]
         self._answers.clear()
-        events += self._server_reports(snapshot, now_ms)
+        lent = self._server_reports(snapshot, events)
+        for task in [one for one in self.tasks.values() if is_loan(one.key)]:
+            events += self._follow_loan(task, lent.get(task.key, 0))
         for name in sorted({*self.replicas, *self._reported}):
             of = frozenset(self.replicas.get(name, ()))
             if self._reported.get(name) != of:
@@ -76,10 +78,13 @@ class JobTracker(Tracker):
             for task in [one for one in self.tasks.values() if one.phase is phase and not is_loan(one.key)]:
                 events += self._follow(task, snapshot)
         events += self._arrivals(snapshot)
+        for server, gpus in lent.items():  # last, when all that has ended has given its room
+            events += self._lend(server, gpus, now_ms)
         return events
 
-    def _server_reports(self, snapshot: ManagerSnapshot, now_ms: int) -> Iterator[ev.Event]:
-        """Report servers (flavors of queues) that have come, gone or changed in the clusters, and what is lent."""
+    def _server_reports(self, snapshot: ManagerSnapshot, events: list[ev.Event]) -> dict[str, int]:
+        """Report servers (flavors of queues) that have come, gone or changed in the clusters; returns what is lent:
+        server → GPUs that the queue takes back from whoever holds them."""
         found = {
             server.name: (server, lent)
             for view in snapshot.clusters.values()
@@ -87,31 +92,36 @@ class JobTracker(Tracker):
             for _, server, lent in places_of(view)
         }
         lost = {name: snapshot.lost.get(name.partition("/")[0], "") for name in self.servers}
-        yield from self.changed_servers({name: server for name, (server, _) in found.items()}, lost)
-        yield from self._loans({name: lent for name, (_, lent) in found.items() if lent}, now_ms)
+        events += self.changed_servers({name: server for name, (server, _) in found.items()}, lost)
+        return {name: lent for name, (_, lent) in found.items() if lent}
 
-    def _loans(self, lent: dict[str, int], now_ms: int) -> Iterator[ev.Event]:
+    def _follow_loan(self, task: Task, gpus: int) -> Iterator[ev.Event]:
+        """Report that less is lent than before, or that it stays lent as nobody needs it after all."""
+        if gpus < task.spec.tasks:
+            del self.tasks[task.job]
+            yield ev.Finished(task.job, task.attempt)
+        elif task.stopping and not task.cancelled and not self._is_wanted(task.server):
+            yield from self.stopped(task)
+            yield from self._adopted(task, task.key)
+
+    def _lend(self, server: str, gpus: int, now_ms: int) -> Iterator[ev.Event]:
         """Report quota that others have borrowed as work of the least tier: Kueue stops them before work of the queue.
-
-        Args:
-            lent: server → GPUs that the queue takes back from whoever holds them.
-        """
-        for task in [one for one in self.tasks.values() if is_loan(one.key)]:
-            if lent.get(task.key) != task.spec.tasks:
-                del self.tasks[task.job]
-                yield ev.Finished(task.job, task.attempt)
-                continue
-            del lent[task.key]
-            if task.stopping and not task.cancelled and not self._is_wanted(task.server):
-                yield from self.stopped(task)
-                yield from self._adopted(task, task.key)
-        for server, gpus in lent.items():
-            kinds, cluster = {server: WHOLE}, self.servers[server].region
-            spec = ev.JobSpec(len(self.priorities), gpus, gpu_types=kinds, within="server", preemptible=True)
-            task = Task(f"{cluster}:{server}.{now_ms}", server, spec, cluster)
-            self.tasks[task.job] = task
-            yield ev.Submitted(task.job, spec)
-            yield from self._adopted(task, server)
+        It is no more than the room that the loop knows of."""
+        old = next((one for one in self.tasks.values() if one.key == server), None)
+        held = sum(sum(x.gpus.values()) for one in self.tasks.values() for x in one.shares if x.server == server)
+        room, had = self.servers[server].gpus + -held // WHOLE, 0 if old is None else old.spec.tasks
+        gpus = min(gpus, room + had)
+        if gpus <= had:
+            return
+        if old is not None:
+            del self.tasks[old.job]
+            yield ev.Finished(old.job, old.attempt)
+        kinds, cluster = {server: WHOLE}, self.servers[server].region
+        spec = ev.JobSpec(len(self.priorities), gpus, gpu_types=kinds, within="server", preemptible=True)
+        task = Task(f"{cluster}:{server}.{now_ms}", server, spec, cluster)
+        self.tasks[task.job] = task
+        yield ev.Submitted(task.job, spec)
+        yield from self._adopted(task, server)
 
     def _workload(self, task: Task, snapshot: ManagerSnapshot) -> Workload | None:
         """The workload of a job; None if it is not there, or ended."""

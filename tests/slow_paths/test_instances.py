@@ -21,7 +21,7 @@ from mast_opt.live.slow_paths.forecasts import Forecast, WithErrors, weighted_me
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
 from mast_opt.live.slow_paths.servers_path import ServersPath, server_instance
 from mast_opt.problems.data_placement.plan import Plan
-from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+from mast_opt.problems.job_placement.live_fleet.types import Part, Server, Share
 from mast_opt.problems.server_assignment.plan import Plan as ServerPlan
 from tests.simulation.data_trace import COMMITTED
 
@@ -86,6 +86,16 @@ class TestWork:
         assert (wish.mgpu, wish.datasets, wish.splittable) == (24_000, ("d", "f"), False)
         early = snapshot_after(job("1", "d", "f"), at_ms=DAY_MS // 2)
         assert planned_work(early)[-1].mgpu == 8000
+
+    def test_a_job_of_several_parts_asks_for_all_of_them(self) -> None:
+        parts = (
+            Part("t", 2, 4000, gpu_types={"h100": 4000}),
+            Part("r", 3, 0, 1000),
+            Part("u", 1, 500, 0, 0, {"v": 500}),
+        )
+        spec = ev.JobSpec(parts=parts, datasets=("d",), within="region")
+        work = planned_work(snapshot_after(ev.Submitted("1", spec)))
+        assert [(one.mgpu, one.gpu_types, one.largest_mgpu) for one in work] == [(8500, ("h100", "v"), 8500)]
 
 
 class TestData:

@@ -77,9 +77,11 @@ def _look(past: PastState) -> tuple[float, float, float, float, float]:
         if job.spec.tier:
             continue
         asked, holders = job.spec.asked_mgpu, past.holders(job.spec.datasets)
+        kinds = job.spec.gpu_types
         able = {r for r in regions if (holders is None or r in holders) and job.bound in ("", r)}
         by_region[frozenset(at for at, region in enumerate(regions) if region in able)] += asked
-        by_cell[frozenset(c for c, (region, kind) in enumerate(cells) if region in able and job.takes(kind))] += asked
+        takes = [kinds is None or kind in kinds for _, kind in cells]
+        by_cell[frozenset(c for c, (region, _) in enumerate(cells) if region in able and takes[c])] += asked
         if job.placed is None:
             waiting += asked
         else:

@@ -356,6 +356,7 @@ def test_priorities_become_tiers() -> None:
 def test_shares_take_the_gpus_with_the_least_on_them() -> None:
     spec = ev.JobSpec(tasks=2, mgpu=1000)
     assert shares_at(spec, "s", 4, {0: 1000, 2: 500})[0].gpus == {1: 1000, 3: 1000}
+    assert shares_at(spec, "s", 3, {1: 1000, 2: 1000})[0].gpus == {0: 1000, 1: 1000}, "too much for the server"
     assert shares_at(spec, "s", 1, {})[0].gpus == {0: 2000}
     assert shares_at(spec, "s", 5000, {})[0].gpus == {0: 2000}
     assert shares_at(ev.JobSpec(tasks=3, mgpu=0), "s", 0, {})[0].gpus == {}

@@ -143,7 +143,8 @@ def shares_at(spec: JobSpec, server: str, gpus: int, held: Mapping[int, int]) ->
     part = min(need, WHOLE)
     for _ in range(spec.tasks * max(1, need // WHOLE)):
         fitting = [at for at, amount in load.items() if amount + part <= WHOLE]
-        chosen = max(fitting, key=lambda at: (load[at], -at)) if fitting else min(load, key=lambda at: (load[at], at))
+        least = min(load, key=lambda at: (taken.get(at, 0) + part > WHOLE, load[at], at))
+        chosen = max(fitting, key=lambda at: (load[at], -at)) if fitting else least
         load[chosen] += part
         taken[chosen] = taken.get(chosen, 0) + part
     return (Share(server, spec.tasks, taken),)

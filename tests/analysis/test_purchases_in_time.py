@@ -16,11 +16,11 @@ from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.mip import Mip
 
 
-def growing(lead_days: int = 20, most_steps: int = 5) -> DataPlacement:
+def growing(lead_days: int = 20, most_steps: int = 5, regions: tuple[str, ...] = ("home",)) -> DataPlacement:
     """Work of 8 GPUs in a region with 10. A step brings 4 GPUs for 100 USD, or 8 for 180 USD."""
     tables = {
-        "regions": [{"region": "home", "storage_tb": 10, "cpu_cores": 100}],
-        "gpu_supply": [{"region": "home", "gpu_type": "a100", "gpus": 10}],
+        "regions": [{"region": name, "storage_tb": 10, "cpu_cores": 100} for name in regions],
+        "gpu_supply": [{"region": name, "gpu_type": "a100", "gpus": 10} for name in regions],
         "datasets": [{"dataset": "logs", "size_tb": 1}],
         "replicas": [{"dataset": "logs", "region": "home"}],
         "workloads": [{"workload": name, "tier": 0, "cpu_cores": 1} for name in ("one", "two")],
@@ -58,6 +58,15 @@ def test_the_cheapest_purchase_and_as_late_as_can_be() -> None:
     assert orders.rows == ((10, 30, "q2", "eight", "home", 8.0, "GPUs", 180.0),)
     assert [row[2] for row in periods.rows] == [0.8, pytest.approx(12 / 18), 1.0, None]
     assert [(row[0], row[3]) for row in periods.rows] == [("q1", 0), ("q2", 180), ("q3", 0), ("all", 180)]
+
+
+def test_each_period_has_the_best_plan_with_its_purchases() -> None:
+    """Not any plan at the target: that one may copy, move and read what it likes."""
+    problem = growing(regions=("home", "away", "far"))
+    answer = mast_opt.buy_in_time(problem, quarters(), solver="highs", threads=1)
+    for one in answer.periods:
+        least = mast_opt.solve(one.instance, "highs", threads=1).objective
+        assert mast_opt.verify(one.instance, one.plan).objective == pytest.approx(least, rel=0.01)
 
 
 def test_what_is_not_needed_yet_is_ordered_later() -> None:

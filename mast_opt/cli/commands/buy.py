@@ -162,6 +162,8 @@ def _in_time(
     run.record.update(order_date_keys(answer, begin))
     code = Exit.OK if answer.periods else exit_for(answer.status)
     least = "" if answer.bound_usd is None else f"; proven: none are cheaper than {answer.bound_usd:,.0f} USD"
+    if answer.status is Status.FEASIBLE and answer.usd is not None and answer.bound_usd == float(answer.usd):
+        least = "; the price is proven to be the least, not that all is ordered as late as can be"
     words = f"{answer.status.value}: {answer.message}{least}."
     sections = order_date_sections(answer, begin)
 

@@ -160,7 +160,7 @@ def _exact(question: Question, solver: str, params: SolveParams, helper: str) ->
     if found.plan is None:
         status = Status.INFEASIBLE if found.out_of_reach else Status.NO_SOLUTION
         return q.nothing(status, found.message, None if found.out_of_reach else found.bound)
-    plan = _plan_within(q, found.steps, found.plan, solver, params, clock)
+    plan = plan_within(q, found.steps, found.plan, solver, params, clock)
     return q.answer(found.steps, plan, found.bound, found.proven, found.message)
 
 
@@ -189,7 +189,7 @@ def _at_target(question: Question, after: Problem[Any], plan: object) -> bool:
     )
 
 
-def _plan_within(
+def plan_within(
     question: Question, steps: Steps, plan: object, solver: str, params: SolveParams, clock: Clock
 ) -> object:
     """The best plan at the target that is found with these steps by the objective of the instance; ``plan`` is one."""

@@ -25,7 +25,7 @@ from mast_opt.planner.analysis.purchase_question import (
     params_given,
     positive,
 )
-from mast_opt.planner.analysis.purchases import Cheapest, by_heuristic, cheapest, tried_with
+from mast_opt.planner.analysis.purchases import Cheapest, by_heuristic, cheapest, plan_within, tried_with
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated
 from mast_opt.planner.analysis.two_stage import extensive
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
@@ -58,7 +58,7 @@ class PeriodPurchases(Generic[PlanT]):
     instance: Problem[PlanT]
     """The instance of the period with all purchases up to it."""
     plan: PlanT
-    """A plan of that instance at the target."""
+    """A plan of that instance at the target; the best that a MIP solver found in time, by its objective."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def buy_in_time(
 
 def _exactly(every: Dated, solver: str, params: SolveParams, helper: str) -> PurchasesInTime[Any]:
     """The last period first, then each earlier one with at most what the next one has; one program over all periods
-    where that leaves something to prove or to find.
+    where that leaves something to prove or to find; then a plan of each period by the objective of its instance.
     """
     clock, kind, quiet = Clock(params.time_limit_s), every[0][0].kind.name, replace(params, on_event=None)
     cap, bounds, found = every[-1][0].most_steps, list[float](), list[Cheapest]()
@@ -148,13 +148,29 @@ def _exactly(every: Dated, solver: str, params: SolveParams, helper: str) -> Pur
         steps, plans = [one.steps for one in reversed(found)], [one.plan for one in reversed(found)]
         answer = _answer(every, steps, plans, max(bounds), proven)
     if answer.status is Status.OPTIMAL or clock.remaining_s <= 0 or params.cancel.is_set():
-        return answer
+        return _well_planned(every, answer, solver, quiet, clock)
     _tell(params, clock, None if answer.usd is None else float(answer.usd), max(bounds), "all periods")
     other = _together(every, solver, quiet, clock, helper, max(bounds))
     better = other.status is Status.OPTIMAL or other.status.is_infeasible or _spent(other) < _spent(answer)
     best = other if better else answer
     bound = max(bounds) if other.bound_usd is None else max(other.bound_usd, *bounds)
-    return best if best.usd is None else replace(best, bound_usd=min(bound, float(best.usd)))
+    if best.usd is None:
+        return best
+    return _well_planned(every, replace(best, bound_usd=min(bound, float(best.usd))), solver, quiet, clock)
+
+
+def _well_planned(
+    every: Dated, answer: PurchasesInTime[Any], solver: str, params: SolveParams, clock: Clock
+) -> PurchasesInTime[Any]:
+    """An answer with the best plan that is found for each period with its purchases."""
+    found, steps = list[PeriodPurchases[Any]](), np.zeros(len(every[0][0].offers), np.int64)
+    for (q, *_), one in zip(every, answer.periods, strict=bool(answer.periods)):
+        more = {row.offer.name: row.steps for row in one.bought}
+        steps = steps + np.array([more.get(offer.name, 0) for offer in q.offers], np.int64)
+        timed = Clock(clock.budget_s(1 / (len(every) - len(found))))
+        plan = one.plan if params.cancel.is_set() else plan_within(q, steps, one.plan, solver, params, timed)
+        found.append(replace(one, plan=plan, worst_after=q.hooks.worst(one.instance, plan, q.tier)))
+    return replace(answer, periods=tuple(found))
 
 
 def _spent(answer: PurchasesInTime[Any]) -> tuple[Fraction, ...]:

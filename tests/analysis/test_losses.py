@@ -29,6 +29,8 @@ from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)
 NOWHERE = np.zeros((3, 3), np.bool_)
+TRAIN_GPUS, VIEW_GPUS = 8.0, 4.0
+"""The fewest GPUs that they accept; etl needs none."""
 
 
 def settled(problem: DataPlacement, plan: Plan | None = None, **changes: Any) -> tuple[DataPlacement, Loss]:
@@ -130,14 +132,14 @@ def test_data_that_no_region_may_hold_anyway_is_not_lost_with_another_region() -
     """Nothing of it is in a, and the scenario bans it from no region that could hold it before."""
     forbidden = grid((LOGS, A), (LOGS, B), (LOGS, C))
     banned = replace(FREE, datasets=replace(FREE.datasets, stored=grid((LOGS, B), (IMAGES, B)), forbidden=forbidden))
-    assert settled(banned, lose_regions=["a"])[1] == Loss()
+    assert settled(banned, lose_regions=["a"])[1] == Loss(gpus=0.0)
     assert settled(banned, lose_regions=["b"])[1].datasets == ("logs", "images")
 
 
 def test_lost_work_is_never_served() -> None:
     answer = mast_opt.whatif(FREE, [Scenario("a", {"lose_regions": ["a"]}), Scenario("none", {"grow_demand": 1.0})])
     lost, none = answer.outcomes
-    assert lost.lost == Loss(("logs",), 4.0, ("train", "etl"))
+    assert lost.lost == Loss(("logs",), 4.0, ("train", "etl"), TRAIN_GPUS)
     assert lost.solution.status is Status.OPTIMAL
     assert not np.isin(some(lost.solution.plan).run_workload, [TRAIN, ETL]).any()
     assert not some(lost.solution.plan).place[LOGS].any()
@@ -151,9 +153,9 @@ def test_the_plan_says_what_is_left() -> None:
     """Today logs are only in a; the plan holds them in b as well, and video only in c."""
     answer = mast_opt.whatif(PROBLEM, [Scenario(name, {"lose_regions": [name]}) for name in "abc"], PLAN)
     assert [one.lost for one in answer.outcomes] == [
-        Loss(),
-        Loss(("images",), 6.0, ("train",)),
-        Loss(("video",), 9.0, ("view",)),
+        Loss(gpus=0.0),
+        Loss(("images",), 6.0, ("train",), TRAIN_GPUS),
+        Loss(("video",), 9.0, ("view",), VIEW_GPUS),
     ]
     kept = answer.outcomes[0].base_verdict
     assert kept is not None
@@ -213,8 +215,8 @@ def test_a_robust_plan_saves_data_that_only_a_lost_region_has_today() -> None:
     assert mast_opt.verify(roomy, only_a).ok
     robust = mast_opt.whatif(roomy, [Scenario("lost", {"lose_regions": ["a"]})], only_a, robust="weighted").robust
     assert robust is not None
-    assert robust.base_lost["lost"] == Loss(("logs",), 4.0, ("train", "etl"))
-    assert robust.robust_lost["lost"] == Loss()
+    assert robust.base_lost["lost"] == Loss(("logs",), 4.0, ("train", "etl"), TRAIN_GPUS)
+    assert robust.robust_lost["lost"] == Loss(gpus=0.0)
     assert some(robust.plan).place[LOGS, B]
 
 

@@ -162,7 +162,7 @@ def _is_served(server: ApiServer, crd: Mapping[str, Any]) -> bool:
 def collection(api_version: str, kind: str, namespace: str = "") -> str:
     """The path of all objects of a kind."""
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-    plural = "multikueueconfigs" if kind == "MultiKueueConfig" else f"{kind.lower()}s"
+    plural = f"{kind.lower()}s" if kind[-1] != "y" else f"{kind.lower()[:-1]}ies"
     return f"{root}/{f'namespaces/{namespace}/' if namespace else ''}{plural}"
 
 

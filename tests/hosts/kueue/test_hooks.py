@@ -160,7 +160,7 @@ def _quota(queue: Object, gpus: int) -> Object:
 
 def test_a_job_waits_until_its_data_has_arrived(tmp_path: Path) -> None:
     path = tmp_path / "replicas.csv"
-    path.write_text("dataset,cluster\nclicks,west\n")
+    path.write_text("dataset,cluster\n")  # nothing has arrived when the dispatcher starts
     clusters = Clusters({"east": 8, "west": 8})
     params = DispatchParams(hooks=frozenset({Hook.DATA}))
     replicas = ReplicaFile(path, {"east", "west"})

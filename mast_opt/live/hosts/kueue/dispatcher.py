@@ -60,7 +60,7 @@ class Dispatcher:
     ) -> None:
         self._manager, self._workers = manager, dict(workers)
         self._params = params or DispatchParams()
-        self._replicas = replicas or {}
+        self._replicas = {} if replicas is None else replicas
         self._shadow = shadow
         self._now = now
         self._clears: bool | None = None

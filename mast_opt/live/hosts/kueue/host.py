@@ -87,7 +87,7 @@ class KueueHost:
         self._manager, self._workers = manager, dict(workers)
         self._params = params or DispatchParams()
         self._shadow, self._every_s, self._ticks = shadow, every_s, ticks
-        self._replicas = replicas or {}
+        self._replicas = {} if replicas is None else replicas
         self._tracker = JobTracker(self._replicas, self._params.priorities, limit_grace_s)
         self._lock = threading.RLock()
         self._reader = Reader()

@@ -17,7 +17,13 @@ NOTE = "# "
 _LONGEST_NAME = 31
 _FORBIDDEN = re.compile(r"[\[\]:*?/\\]")
 _WIDEST, _NARROWEST = 60, 9
-_FORMATS = {Form.COUNT: "#,##0", Form.AMOUNT: "#,##0.###", Form.RATIO: "0.00", Form.FILL: "0.0%"}
+_FORMATS = {
+    Form.COUNT: "#,##0",
+    Form.AMOUNT: "#,##0.###",
+    Form.RATIO: "0.00",
+    Form.FILL: "0.0%",
+    Form.FIGURE: "General",
+}
 _HEAT = ((1.2, "#c0392b", "#ffffff"), (1.0, "#e6866a", "#000000"), (0.9, "#f5d76e", "#000000"))
 """Demand over supply: above which value, the colour of the cell and of its text; below all of them it is green."""
 _COOL = "#c9e7cb"

@@ -128,8 +128,9 @@ def test_shadow_mode_changes_nothing(real: Real, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_used_is_said(real: Real, tmp_path: Path) -> None:
-    state = ["--state", str(tmp_path / "state"), "--host", "kueue", "--worker", "east=east"]
-    bad = real.servers.manager.expired()
+    manager = real.servers.manager
+    state = ["--state", str(tmp_path / "state"), "--host", "kueue", "--worker", f"east={manager.name}"]
+    bad = manager.expired()
     command = [sys.executable, "-m", "mast_opt", "serve", *state, "--kubeconfig", bad]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode != 0

@@ -6,11 +6,13 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from mast_opt.live.store import postgresql
 from mast_opt.live.store.errors import Fenced, StoreError
-from mast_opt.live.store.postgresql import open_postgresql
+from mast_opt.live.store.postgresql import PostgresqlDatabase, open_postgresql
 from mast_opt.live.store.records import Batch
 from mast_opt.live.store.sql_store import SqlStore
 from tests.platforms import needs
@@ -84,3 +86,27 @@ def test_a_lost_connection_gives_the_lead_away(opened: Callable[[], SqlStore]) -
 def test_a_missing_server_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no connection"):
         open_postgresql(f"postgresql:///postgres?host={tmp_path}")
+
+
+def test_a_writer_that_is_paused_in_the_middle_of_its_rows_is_ended(
+    opened: Callable[[], SqlStore], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's timeout for idle transactions leaves it alone."""
+
+    monkeypatch.setattr(postgresql, "PATIENCE_S", 1)
+    monkeypatch.setattr(postgresql, "_SETTINGS", ("SET lock_timeout = '1s'",))
+    paused, other = (cast(PostgresqlDatabase, opened()._db) for _ in range(2))
+
+    def write() -> None:
+        with paused.transaction(), paused._connection().cursor() as cursor, cursor.copy(b"COPY commands FROM STDIN"):
+            with pytest.raises(StoreError, match="lock timeout"), other.transaction():
+                pass
+            with other.transaction():
+                assert other.execute("SELECT 1") == [(1,)]
+
+    with pytest.raises(StoreError):
+        write()
+    assert paused._open is not None
+    assert paused._open.closed
+    with paused.transaction():
+        assert paused.execute("SELECT 1") == [(1,)]

@@ -67,9 +67,24 @@ class PostgresqlDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """PostgreSQL transaction that holds the writer's advisory lock."""
-        with self._explained("nothing was written"), self._connection().transaction():
-            self.execute(f"SELECT pg_advisory_xact_lock(hashtext(current_schema()), {WRITER})")
-            yield
+        try:
+            with self._explained("nothing was written"), self._connection().transaction():
+                self.execute(f"SELECT pg_advisory_xact_lock(hashtext(current_schema()), {WRITER})")
+                yield
+        except StoreError as error:
+            if isinstance(error.__cause__, self._psycopg.errors.LockNotAvailable):
+                self._end_silent_writer()
+            raise
+
+    def _end_silent_writer(self) -> None:
+        """End the session of a writer that has sent nothing for so long in the middle of a COPY, such as a paused
+        process: the server's timeout for idle transactions does not count then (PostgreSQL 15)."""
+        self.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE granted"
+            " AND locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            " AND classid = (hashtext(current_schema())::bigint & 4294967295)::oid AND objsubid = 2"
+            f" AND objid = {WRITER} AND wait_event = 'ClientRead' AND state_change < now() - interval '{PATIENCE_S}s'"
+        )
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """Execute an SQL statement, and return its rows."""

@@ -25,7 +25,7 @@ BUDGET = {
     "live/service": 3612,
     "live/simulation": 4687,
     "live/slow_paths": 467,
-    "live/store": 1094,
+    "live/store": 1106,
     "planner/analysis": 3025,
     "planner/bench": 1902,
     "planner/builders": 477,

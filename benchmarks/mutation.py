@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ARGUMENTS = Path(__file__).with_name("mutation-arguments.toml")
 COPIED = ("mast_opt", "tests", "pyproject.toml")
 LINKED = ("models", "instances", "docs", "benchmarks", "README.md", "CHANGELOG.md", "make.py")
+PYTEST = ("-m", "pytest", "-p", "tests.tiers", "-p", "no:cacheprovider", "-x", "-q", "-n", "0")
+"""Arguments of Python that run tests in a copy, one after another, up to the first failure."""
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -153,20 +155,7 @@ def undecided(module: Path) -> list[Mutant]:
 
 def run(folder: Path, tests: list[str], time_limit_s: float) -> bool:
     """Do the tests pass? A run that takes too long counts as failed: the mutant was noticed."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "tests.tiers",
-        "-p",
-        "no:cacheprovider",
-        "-x",
-        "-q",
-        "-n",
-        "0",
-        *tests,
-    ]
+    command = [sys.executable, *PYTEST, *tests]
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=time_limit_s)

@@ -19,7 +19,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from benchmarks.mutation import copy_project
+from benchmarks.mutation import PYTEST, copy_project
 
 FAULTS: list[dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("planted-faults.toml").read_text(encoding="utf-8")
@@ -54,19 +54,7 @@ def found_by(folder: Path, fault: dict[str, str]) -> str:
     try:
         if fault["file"].startswith(LIVE) and finds(folder, *SIMULATION):
             return "simulation"
-        tests = (
-            "-m",
-            "pytest",
-            "-p",
-            "tests.tiers",
-            "-p",
-            "no:cacheprovider",
-            "-x",
-            "-q",
-            "-n",
-            "0",
-            *fault["tests"].split(),
-        )
+        tests = (*PYTEST, *fault["tests"].split())
         return fault["tests"] if finds(folder, *tests) else ""
     finally:
         path.write_text(original, encoding="utf-8")

@@ -31,12 +31,12 @@ def replica_usd(problem: DataPlacement) -> tuple[FloatArray, FloatArray]:
 def most_usd(problem: DataPlacement) -> tuple[float, float]:
     """The highest bill of a plan with one replica of each dataset, in USD a month, and in USD once.
 
-    Everything is where it costs most, and all reads and copies cross the dearest link.
+    Everything is where it costs most, and all reads and copies cross the most expensive link.
     """
     p = problem
-    dearest = np.zeros(len(p.workloads))
-    np.maximum.at(dearest, p.options.workload, run_usd(p).max(axis=1))
+    run = np.zeros(len(p.workloads))
+    np.maximum.at(run, p.options.workload, run_usd(p).max(axis=1))
     stored, arriving = (usd.max(axis=1).sum() for usd in replica_usd(p))
     link = 0.0 if p.links is None else p.links.price_usd_per_tb.max(initial=0.0) / MB_PER_TB
     read = link * p.remote_reads * p.reads.mb_per_day.sum() * HOURS_A_MONTH / 24
-    return float(dearest.sum() + stored + read), float(arriving + link * p.datasets.size_mb.sum())
+    return float(run.sum() + stored + read), float(arriving + link * p.datasets.size_mb.sum())

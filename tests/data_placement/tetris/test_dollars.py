@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.prices import most_usd
 from mast_opt.problems.data_placement.tetris.gibbs.sampler import gibbs_sweep
 from mast_opt.problems.data_placement.tetris.incumbent import Assignment, plan_of
 from mast_opt.problems.data_placement.tetris.initial_solution import first_state
@@ -100,6 +101,36 @@ def test_every_part_of_the_search_counts_every_price(problem: DataPlacement, see
     gibbs_sweep(a, sampled, 0, len(p.workloads), 0.0, 0.0, 0.0)
     plan = plan_of(p, Assignment(sampled.option, sampled.region, some(exact.plan).place))
     assert mast_opt.verify(p, plan).objective == optimum
+
+
+@examples(25)
+@given(problem=problems(links=False, splits=False, refuse=False, roomy=True, priced=True))
+def test_the_highest_bill_counts_every_price(problem: DataPlacement) -> None:
+    """Each run and each dataset is put, by itself, where the verifier's bill is highest."""
+    p = separable(problem)
+    workloads, datasets, regions = len(p.workloads), len(p.datasets), len(p.regions)
+    first = np.searchsorted(p.options.workload, np.arange(workloads))
+    everything = np.arange(workloads), np.arange(datasets)
+
+    def bill(option: np.ndarray, region: np.ndarray, held: np.ndarray) -> np.ndarray:
+        place = np.zeros((datasets, regions), np.bool_)
+        place[everything[1], held] = True
+        terms = mast_opt.verify(p, plan_of(p, Assignment(option, region, place))).terms
+        return np.array([terms[name] for name in DOLLARS])
+
+    start = (first, np.zeros(workloads, np.int64), np.zeros(datasets, np.int64))
+    most = base = bill(*start)
+    for w in range(workloads):
+        tried = [
+            bill(np.where(everything[0] == w, o, start[0]), np.where(everything[0] == w, r, start[1]), start[2])
+            for o in np.flatnonzero(p.options.workload == w)
+            for r in range(regions)
+        ]
+        most = most + np.max(tried, axis=0) - base
+    for i in range(datasets):
+        tried = [bill(*start[:2], np.where(everything[1] == i, r, start[2])) for r in range(regions)]
+        most = most + np.max(tried, axis=0) - base
+    assert most_usd(p) == pytest.approx(tuple(most), rel=1e-6)
 
 
 def separable(problem: DataPlacement) -> DataPlacement:

@@ -22,7 +22,7 @@ BUDGET = {
     "live/loop": 4391,
     "live/policies": 4400,
     "live/reports": 561,
-    "live/service": 3612,
+    "live/service": 3626,
     "live/simulation": 4687,
     "live/slow_paths": 467,
     "live/store": 1106,

@@ -175,8 +175,9 @@ def test_behind_a_proxy_the_page_is_of_its_name(tmp_path: Path) -> None:
             ("https://localhost:1", 403),
         ):
             headers = {"Host": "10.0.0.7", "Origin": origin, "Authorization": f"Bearer {token}"}
-            headers["X-Forwarded-For"] = "6.6.6.6, 10.1.1.1"
-            assert client.post("/v1/jobs", json=JOB, headers=headers).status_code == status
+            forwarded = [("X-Forwarded-For", one) for one in ("6.6.6.6, 7.7.7.7", "10.1.1.1")]  # the proxy adds a line
+            asked = [*headers.items(), *forwarded]
+            assert client.post("/v1/jobs", json=JOB, headers=asked).status_code == status
         assert [one.by.split()[:2] for one in store.of_job("a")][:1] == [["ada", "10.1.1.1"]]
 
 
@@ -267,7 +268,9 @@ def test_tokens_are_read_again(tmp_path: Path, served: tuple[TestClient, SqlStor
     path.write_text(json.dumps(stored))
     assert client.get("/v1/fleet", headers=eve).status_code == 401
     assert client.get("/v1/fleet", headers=ada).status_code == 200
-    for damaged in (json.dumps(stored | {"tokens": []}), "", "{", "[]", json.dumps(stored)[:-9]):
+    other = stored["tokens"][0] | {"hash": "é"}
+    odd = [json.dumps(stored | more) for more in ({"tokens": []}, {"tokens": [other]}, {"salt": "00" * 65})]
+    for damaged in (*odd, "", "{", "[]", json.dumps(stored)[:-9]):
         path.write_text(damaged)
         for headers in ({}, ada):
             answer = client.get("/v1/fleet", headers=headers)

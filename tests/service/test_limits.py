@@ -124,9 +124,9 @@ def test_an_answer_that_takes_long_is_waited_for(tmp_path: Path, monkeypatch: py
         live.problem = ""
 
 
-def _sent_until_closed(one: socket.socket) -> None:
+def _sent_until_closed(one: socket.socket, line: bytes = b"") -> None:
     for _ in range(1000):
-        one.sendall(b"a" * 1024)
+        one.sendall(line + b"a" * 1024)
         time.sleep(0.0005)
 
 
@@ -147,6 +147,44 @@ def test_a_chunked_body_has_a_limit_too(tmp_path: Path) -> None:
 
         answer = httpx.post(url + "v1/jobs", content=parts(), headers={"content-type": "application/json"})
         assert answer.status_code == 413
+
+
+CHUNKED = (
+    b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b'Transfer-Encoding: chunked\r\n\r\n9\r\n{"job":1}\r\n0\r\n'
+)
+
+
+def test_what_follows_a_chunked_body_is_no_header(tmp_path: Path) -> None:
+    with listening(tmp_path) as (_, port, _, _), ExitStack() as stack:
+        one = _opened(stack, port, CHUNKED + b"Host: evil.example\r\n\r\n")
+        assert b" 422 " in one.recv(4096)  # else 421: two hosts
+
+
+@pytest.mark.parametrize("line", [b"", b"\r\nX: "])
+def test_what_follows_a_chunked_body_does_not_go_on_for_ever(tmp_path: Path, line: bytes) -> None:
+    with listening(tmp_path) as (url, port, _, _), ExitStack() as stack:
+        endless = _opened(stack, port, CHUNKED + b"X: ")
+        with pytest.raises(ConnectionError):
+            _sent_until_closed(endless, line)
+        large = json.dumps({"job": "a" * 200_000}).encode()
+        parts = iter([large[at : at + 999] for at in range(0, len(large), 999)])
+        answer = httpx.post(url + "v1/jobs", content=parts, headers={"content-type": "application/json"})
+        assert answer.status_code == 422  # a body may be larger than a head
+
+
+def test_requests_that_wait_on_a_connection_have_a_limit(tmp_path: Path) -> None:
+    one = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with listening(tmp_path) as (url, port, _, _), ExitStack() as stack:
+        few = _opened(stack, port, one * connections.MOST_PIPELINED)
+        until(lambda: few.recv(2**20, socket.MSG_PEEK).count(b" 200 ") == connections.MOST_PIPELINED)
+        many = _opened(stack, port, one * 100 * connections.MOST_PIPELINED)
+        said = b""
+        with suppress(ConnectionError):
+            while more := many.recv(2**20):
+                said += more
+        assert said.count(b" 200 ") < 100
+        assert httpx.get(url + "livez").status_code == 200
 
 
 def test_a_client_that_breaks_off_leaves_no_trace_in_the_log_of_errors(
@@ -363,13 +401,14 @@ def test_the_page_states_the_limits_of_the_code() -> None:
     rows = (
         f"headers of a request | {door.MOST_HEADERS}, of {door.MOST_HEADER_BYTES // kib} KiB together",
         f"jobs of a list | {requests.MOST_BYTES // mib} MiB; {requests.MOST_JOBS:,}",
-        f"head of a request | {connections.MOST_CONNECTIONS:,}, a new one",
+        f"what follows a chunked body | {connections.MOST_CONNECTIONS:,}, a new one",
         f"a whole request; {connections.MOST_HEAD_BYTES // kib} KiB, {connections.HEAD_S:g} s",
         f"bodies of a principal together | {handlers.BODY_S:g} s; {handlers.MOST_BODY_BYTES // mib} MiB",
         (
             f"requests that wait of a principal | {MOST_READS}, {MOST_OF_CLIENT} ({MOST_STREAMS} in all), "
             f"{params.most_waiting // 4:,} ({params.most_waiting:,} in all) at a time"
         ),
+        f"requests of a connection before the first is answered | {connections.MOST_PIPELINED}",
         f"answers that are not read | {connections.MOST_UNREAD}, each for {connections.UNREAD_S:g} s",
         f"no jobs where less than {loop_of_service.LEAST_BYTES // mib} MiB of memory are left (503)",
         f"jobs that have not ended | {params.most_jobs:,}, and {params.most_jobs_of_tenant:,} of a tenant",

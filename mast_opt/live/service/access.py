@@ -113,10 +113,12 @@ class Access:
         try:
             found = json.loads(path.read_text())
             salt, tokens = bytes.fromhex(found["salt"]), dict[str, Principal]()
+            hashlib.blake2b(key=salt)  # raises for one that is too long
             for one in found["tokens"]:
                 if not set(one["scopes"]) <= set(SCOPES):
                     return f"has a token with scopes {one['scopes']}; expected some of {', '.join(SCOPES)}"
-                tokens[str(one["hash"])] = Principal(str(one["name"]), frozenset(one["scopes"]), str(one["tenant"]))
+                digest = bytes.fromhex(one["hash"]).hex()
+                tokens[digest] = Principal(str(one["name"]), frozenset(one["scopes"]), str(one["tenant"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             return f"is no file of tokens: {error}"
         self._salt, self._tokens = salt, tokens

@@ -15,6 +15,8 @@ MOST_CONNECTIONS = 1000
 MOST_HEAD_BYTES = 64 * 2**10
 HEAD_S = 10.0
 """Seconds in which the head of a request has to be there."""
+MOST_PIPELINED = 32
+"""Requests that a connection may send before the one before them is answered."""
 MOST_UNREAD, UNREAD_S = 100, 30.0
 """Connections with answers that their clients do not read, and seconds for which each is kept."""
 
@@ -85,7 +87,7 @@ class LimitedConnection(HttpToolsProtocol):
     address = ""
     counted = False
     """Whether the room counts it."""
-    _head, _in_head = 0, False
+    _head, _in_head, _in_body, _brought_body = 0, False, False, False
     _timer: asyncio.TimerHandle | None = None
     _unread_timer: asyncio.TimerHandle | None = None
 
@@ -117,13 +119,14 @@ class LimitedConnection(HttpToolsProtocol):
         self._reads_on()
 
     def data_received(self, data: bytes) -> None:
-        """Read an HTTP request on, up to the most that a head may have."""
+        """Read an HTTP request on, up to the most that a head, or what follows a chunked body, may have."""
+        self._brought_body = False
         super().data_received(data)
-        if self._in_head:
+        if self._in_head or (self._in_body and not self._brought_body):
             self._head += len(data)
             if self._head > MOST_HEAD_BYTES:
                 self.transport.abort()
-            elif self._timer is None:
+            elif self._in_head and self._timer is None:
                 self._wait()
 
     def on_message_begin(self) -> None:
@@ -131,14 +134,28 @@ class LimitedConnection(HttpToolsProtocol):
         self._in_head, self._head = True, 0
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header of an HTTP request. What follows a chunked body is none, and is dropped."""
+        if self._in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        """Begin an HTTP request, whose head is there."""
+        """Begin an HTTP request, whose head is there. Raises ConnectionError, which ends the connection, if too many
+        others wait for their answers."""
         self._go_on()
-        self._in_head = False
+        self._in_head, self._in_body, self._head = False, True, 0
+        if len(self.pipeline) == MOST_PIPELINED:
+            raise ConnectionError
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of an HTTP request's body."""
+        self._brought_body, self._head = True, 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Note that an HTTP request is there whole."""
+        self._in_body = False
         self.room.asks(self)
         super().on_message_complete()
 

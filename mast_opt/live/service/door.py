@@ -198,7 +198,8 @@ class Door:
 
     def _address(self, scope: Scope, headers: Headers) -> str:
         """Address of a client of the service, behind a proxy where there is one."""
-        said = headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if self._behind_proxy else ""
+        forwarded = ",".join(headers.getlist("x-forwarded-for")) if self._behind_proxy else ""
+        said = forwarded.rpartition(",")[2].strip()
         if said and _is_address(said):
             return said
         return str(scope["client"][0]) if scope.get("client") else ""

@@ -220,6 +220,7 @@ def purchase_keys(answer: Purchases[Any]) -> Record:
         "worst_ratio_before": _plain(answer.worst_before),
         "worst_ratio": _plain(answer.worst_after),
         "purchases": [_purchase(row) for row in answer.bought],
+        "usd_a_month": asdict(answer.bill),
     }
 
 
@@ -244,6 +245,7 @@ def order_date_keys(answer: PurchasesInTime[Any], begin: date | None = None) -> 
                 **_attributes(one, "name", "begins_day"),
                 "begins_date": date_of(begin, one.begins_day),
                 "worst_ratio": float(one.worst_after),
+                "usd_a_month": {"after": one.bill.after, "bought": one.bill.bought},
                 "purchases": [
                     {**_purchase(row), "order_day": day, "order_date": date_of(begin, day)}
                     for row in one.bought

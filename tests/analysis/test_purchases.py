@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.core.errors import InstanceError, UsageError
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.planner.analysis.purchase_question import Purchases
+from mast_opt.planner.analysis.purchase_question import Bill, Purchases
+from mast_opt.planner.report.result_sections import purchase_sections
 from mast_opt.problems.backends.highs import Highs
 from mast_opt.problems.data_placement.entities import GPUS, LINK, STORAGE, Candidates
 from mast_opt.problems.data_placement.formulation.expansion import bought
@@ -293,3 +294,33 @@ def test_a_share_that_rounds_past_the_target_buys_nothing(solver: str) -> None:
     answer = mast_opt.buy(problem, solver=solver, threads=1)
     _check(problem, answer, Fraction(1))
     assert answer.usd == 0
+
+
+def test_what_a_purchase_costs_to_run() -> None:
+    """12 GPUs of work on 10 that cost 2 USD an hour, and 1 TB at 5 USD a month; a step brings 4 GPUs."""
+    work = [{"workload": name, "tier": 0, "cpu_cores": 1} for name in ("one", "two")]
+    tables = {
+        "regions": [{"region": "home", "storage_tb": 10, "cpu_cores": 100, "usd_per_tb_month": 5}],
+        "gpu_supply": [{"region": "home", "gpu_type": "a100", "gpus": 10, "usd_per_gpu_hour": 2}],
+        "datasets": [{"dataset": "logs", "size_tb": 1}],
+        "replicas": [{"dataset": "logs", "region": "home"}],
+        "workloads": work,
+        "gpu_demand": [{"workload": one["workload"], "gpu_type": "a100", "gpus": 6} for one in work],
+        "current_runs": [{"workload": one["workload"], "region": "home", "gpu_type": "a100"} for one in work],
+        "reads": [{"workload": one["workload"], "dataset": "logs", "tb_per_day": 1} for one in work],
+        "candidates": [
+            {"candidate": "four", "resource": "gpus", "region": "home", "gpu_type": "a100"}
+            | {"step": 4, "usd_per_step": 9}
+        ],
+    }
+    problem = mast_opt.from_tables("data-placement", tables, name="priced")
+    answer = mast_opt.buy(problem, solver="highs", threads=1)
+    assert answer.bill == Bill(today=10 * 2 * 730 + 5, after=12 * 2 * 730 + 5, bought=4 * 2 * 730)
+    assert purchase_sections(answer)[1].rows == (
+        ("today", 14_605),
+        ("with this plan, after the purchase", 17_525),
+        ("what is bought, while all of it is in use", 5_840),
+    )
+    (now,) = mast_opt.buy_in_time(problem, [mast_opt.Scenario("now", {"days": 1})], solver="highs", threads=1).periods
+    assert now.bill == Bill(after=17_525, bought=5_840)
+    assert len(purchase_sections(replace(answer, bill=Bill()))) == 1  # without prices

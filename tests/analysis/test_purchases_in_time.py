@@ -55,6 +55,7 @@ def test_the_cheapest_purchase_and_as_late_as_can_be() -> None:
     assert all(one.worst_after <= 1 for one in answer.periods)
     assert all(mast_opt.verify(one.instance, one.plan).ok for one in answer.periods)
     orders, periods = order_date_sections(answer)
+    assert len(periods.heads) == 4  # no running costs without prices
     assert orders.rows == ((10, 30, "q2", "eight", "home", 8.0, "GPUs", 180.0),)
     assert [row[2] for row in periods.rows] == [0.8, pytest.approx(12 / 18), 1.0, None]
     assert [(row[0], row[3]) for row in periods.rows] == [("q1", 0), ("q2", 180), ("q3", 0), ("all", 180)]

@@ -23,6 +23,7 @@ def test_purchases_are_shown_and_written(growth: Path, tmp_path: Path, call: Cal
     assert ended.code == 0, ended.err
     assert "USD; proven: none is cheaper than" in ended.out
     assert "worst ratio 0.4, target 0.4" in ended.out
+    assert "What it costs to run" in ended.out
     assert call("verify", made, plan).code == 0
     again = ("buy", growth, "--target", "0.45", "--instance-out", made, "--plan-out", plan)
     assert call(*again).code == 2
@@ -32,6 +33,7 @@ def test_purchases_are_shown_and_written(growth: Path, tmp_path: Path, call: Cal
     assert record["status"] == "OPTIMAL"
     assert record["usd"] == sum(row["usd"] for row in record["purchases"])
     assert record["worst_ratio"] <= 0.4
+    assert record["usd_a_month"]["after"] > record["usd_a_month"]["bought"] > 0
     by_hand = mast_opt.buy(mast_opt.read(growth), target=0.4)
     assert record["purchases"] == [
         {

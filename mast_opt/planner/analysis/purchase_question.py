@@ -75,6 +75,18 @@ class Purchase:
         return self.offer.usd * self.steps
 
 
+@dataclass(frozen=True)
+class Bill:
+    """USD a month, for GPUs and storage in use and remote reads; None where there are no prices."""
+
+    today: float | None = None
+    """Amount of the present state; None also where it is not known where all work runs."""
+    after: float | None = None
+    """Amount of the plan with the purchase."""
+    bought: float | None = None
+    """Amount of what is bought, while all of it is in use."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Purchases(Summarised, Generic[PlanT]):
     """The answer of ``buy``."""
@@ -101,6 +113,8 @@ class Purchases(Summarised, Generic[PlanT]):
     """The instance after the purchase."""
     plan: PlanT | None = None
     """A plan of that instance at the target."""
+    bill: Bill = Bill()
+    """Running costs, next to the price of the purchase."""
     message: str = ""
     params: BuyParams = field(default_factory=BuyParams)
     """Parameters with which the question was answered."""
@@ -179,7 +193,13 @@ class Question:
             worst_after=self.hooks.worst(after, plan, self.tier),
             instance=after,
             plan=made_for(after, plan),
+            bill=replace(self.bill(steps, plan), today=self.hooks.bill(self.stated, None)),
         )
+
+    def bill(self, steps: Steps, plan: object) -> Bill:
+        """The bill of a plan once so many steps are bought, without that of today."""
+        after, of_use = self.hooks.bought(self.stated, steps), self.hooks.bill_of_use(self.stated, steps)
+        return Bill(after=self.hooks.bill(after, plan), bought=of_use)
 
 
 def positive(name: str, value: Fraction | float) -> Fraction:

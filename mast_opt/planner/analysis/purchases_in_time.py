@@ -19,6 +19,7 @@ from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.purchase_question import (
     OUT_OF_REACH,
     SLACK,
+    Bill,
     BuyParams,
     Purchase,
     Question,
@@ -59,6 +60,8 @@ class PeriodPurchases(Generic[PlanT]):
     """The instance of the period with all purchases up to it."""
     plan: PlanT
     """A plan of that instance at the target; the best that a MIP solver found in time, by its objective."""
+    bill: Bill
+    """Running costs with all that is bought up to the period."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,8 @@ def _well_planned(
         steps = steps + np.array([more.get(offer.name, 0) for offer in q.offers], np.int64)
         timed = Clock(clock.budget_s(1 / (len(every) - len(found))))
         plan = one.plan if params.cancel.is_set() else plan_within(q, steps, one.plan, solver, params, timed)
-        found.append(replace(one, plan=plan, worst_after=q.hooks.worst(one.instance, plan, q.tier)))
+        worst = q.hooks.worst(one.instance, plan, q.tier)
+        found.append(replace(one, plan=plan, worst_after=worst, bill=q.bill(steps, plan)))
     return replace(answer, periods=tuple(found))
 
 
@@ -264,7 +268,8 @@ def _answer(every: Dated, steps: list[Steps], plans: list[Any], bound: float, pr
     for (q, name, day), now, plan in zip(every, steps, plans, strict=True):
         new = [Purchase(one, int(n)) for one, n in zip(q.offers, now - before, strict=True) if n]
         after, before = q.hooks.bought(q.stated, now), now
-        found.append(PeriodPurchases(name, day, tuple(new), q.hooks.worst(after, plan, q.tier), after, plan))
+        worst = q.hooks.worst(after, plan, q.tier)
+        found.append(PeriodPurchases(name, day, tuple(new), worst, after, plan, q.bill(now, plan)))
     usd = every[-1][0].price(steps[-1])
     status, words = Status.OPTIMAL if proven else Status.FEASIBLE, f"{plain(float(usd))} USD for {len(every)} periods"
     return PurchasesInTime(every[0][0].kind.name, status, tuple(found), usd, min(bound, float(usd)), words)

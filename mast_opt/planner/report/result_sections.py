@@ -34,6 +34,11 @@ WITH_COPIES = (
 """Note on the GPUs that are missing in scenarios that lose regions."""
 UNPROVEN_LOSS = "Not proven: too little time or too large; 'solve --goals' with a longer --time-limit leaves more time."
 """Note where the worst loss of a region was looked for and not found."""
+BILL = (
+    "GPUs by the hour and storage in use, and remote reads; GPUs over the supply are not billed. The price of the "
+    "purchase is not in it."
+)
+"""Note on what it costs to run a plan of purchases."""
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
@@ -321,7 +326,14 @@ def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
         ("USD", Form.AMOUNT, lambda row: float(row.usd)),
         ("days to use", Form.COUNT, lambda row: row.offer.lead_days),
     )
-    return (bought,)
+    bill, none = answer.bill, answer.bill.bought is None
+    rows = (
+        ("today", bill.today),
+        ("with this plan, after the purchase", bill.after),
+        ("what is bought, while all of it is in use", bill.bought),
+    )
+    heads = (Head("running cost"), Head("USD a month", Form.AMOUNT))
+    return (bought, *(() if none else (Section("What it costs to run", heads, rows, BILL),)))
 
 
 def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None) -> tuple[Section, ...]:
@@ -343,16 +355,21 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
         for row in one.bought
     ]
     prices = [float(sum(row.usd for row in one.bought)) for one in answer.periods]
+    priced = any(one.bill.bought is not None for one in answer.periods)
     ratios: list[tuple[Cell, ...]] = [
-        (one.name, date_of(begin, one.begins_day) or one.begins_day, float(one.worst_after), usd)
+        (
+            *(one.name, date_of(begin, one.begins_day) or one.begins_day, float(one.worst_after), usd),
+            *((one.bill.after, one.bill.bought) if priced else ()),
+        )
         for one, usd in zip(answer.periods, prices, strict=True)
     ]
-    ratios.append(("all", None, None, sum(prices)))
+    ratios.append(("all", None, None, sum(prices), *((None, None) if priced else ())))
     columns = (Head("period"), *_days(begin, "begins on"), Head("worst ratio", Form.RATIO), Head("USD", Form.AMOUNT))
+    columns += Form.AMOUNT.heads("USD a month", "of what is bought") if priced else ()
     note = "" if rows else "Nothing has to be bought."
     found = (
         Section("What to order when", heads, tuple(sorted(rows)), note),
-        Section("Periods", columns, tuple(ratios)),
+        Section("Periods", columns, tuple(ratios), BILL if priced else ""),
     )
     return found if answer.periods else ()
 

@@ -381,6 +381,10 @@ class Expansion:
     stressed: Callable[[Any, Fraction, int, float], Any]
     """(problem, ratio, tier, weight of overload) → the problem for a heuristic, which then avoids above all what is
     over the ratio."""
+    bill: Callable[[Any, Any | None], float | None]
+    """(problem, plan or None for today) → USD a month of what fits; None without prices or where today is unknown."""
+    bill_of_use: Callable[[Any, Steps], float | None]
+    """(problem, steps) → USD a month of what is bought while all of it is in use; None without prices."""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,14 @@ from fractions import Fraction
 import numpy as np
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
+from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
 from mast_opt.core.wording import listed
+from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.entities import GPUS, LINK, RESOURCES
 from mast_opt.problems.data_placement.formulation.expansion import bought, expansion, relaxation, within_target
-from mast_opt.problems.data_placement.plan import Plan, gpu_demand
+from mast_opt.problems.data_placement.plan import Plan, gpu_demand, today
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
+from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.kind.analysis_hooks import Expansion, Offer
 
 
@@ -88,6 +90,22 @@ def stressed(problem: DataPlacement, ratio: Fraction, tier: int, overload_weight
     return replace(problem, regions=replace(problem.regions, supply_mgpu=supply), objective=objective)
 
 
+def bill(problem: DataPlacement, plan: Plan | None) -> float | None:
+    """USD a month of a plan, or of today, for what exists; None without prices or where today is not known."""
+    held = plan if plan is not None or not complete(problem) else today(problem)
+    return None if held is None else verify(problem, held).metrics.get("billed_usd_a_month")
+
+
+def bill_of_use(problem: DataPlacement, steps: Ints) -> float | None:
+    """USD a month of what is bought while all its GPUs and storage are in use; None without prices."""
+    if not problem.has_prices:
+        return None
+    now, then = problem.regions, bought(problem, steps).regions
+    gpus = ((then.supply_mgpu - now.supply_mgpu).astype(object) * now.gpu_price_micro).sum()
+    stored = ((then.storage_mb - now.storage_mb).astype(object) * now.storage_price_micro).sum()
+    return float(Fraction(HOURS_A_MONTH * gpus, MILLI * MICRO) + Fraction(stored, MB_PER_TB * MICRO))
+
+
 EXPANSION = Expansion(
     offers=offers,
     tier=tier_position,
@@ -99,4 +117,6 @@ EXPANSION = Expansion(
     served=lambda problem: replace(problem, may_refuse=False),
     next_steps=next_steps,
     stressed=stressed,
+    bill=bill,
+    bill_of_use=bill_of_use,
 )

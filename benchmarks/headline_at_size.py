@@ -13,6 +13,7 @@ not count. No result of the full size is kept yet. Demand is calibrated first, u
 from __future__ import annotations
 
 import argparse
+import gc
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -22,20 +23,27 @@ from benchmarks.headline_in_time import SMALL, SMALL_WARM_UP_DAYS, Experiment, r
 from benchmarks.headline_structure import OrganisationParams
 
 FULL = {
-    "days": 14,
+    "days": 11,
     "gpus": 100_000,
     "regions": 30,
     "datasets": 16_000,
     "median_hours": 10.0,
     "largest_gpus": 256,
+    "load": 0.97,
+    "ramp_days": 3,
+    "failures": 6.5,
 }
-WARM_UP_DAYS = 7.0
-THIRD = {**FULL, "days": 9, "gpus": 30_000, "regions": 20, "datasets": 4_800}
+WARM_UP_DAYS = 4.0
+SKEW = 1.31
+"""Of homes at the full size, calibrated with seed 1."""
+THIRD = {**FULL, "gpus": 30_000, "regions": 20, "datasets": 4_800}
 ROWS = (
     *("before", "after", "room", "room-regional", "room-no-plan", "room-no-preemption", "room-pack-never"),
     *("room-early", "room-hard", "room-soft", "room-servers"),
 )
 SMALL_ROWS = ROWS[:3]
+COLLECT_AFTER = 100_000, 50, 100
+"""Thresholds of Python's garbage collector: what a log holds stays."""
 RUN = {"tick_s": "60", "slow.data.iterations": "20"}
 COLUMNS = {
     "ratio": "by region and type",
@@ -46,7 +54,9 @@ COLUMNS = {
     "urgent_slope": "slope a week",
     "allocation": "allocated",
     "storage_percent": "more storage, %",
-    "for_data_percent": "waited for data, %",
+    "blocked_percent": "wait for data, %",
+    "cpu_s": "CPU, s",
+    "peak_mb": "peak, MB",
 }
 """Figure → its head in the table. Ratios are of tier 0; what runs and waits is over all supply."""
 
@@ -56,15 +66,16 @@ def table(runs: list[dict[str, Any]]) -> str:
     heads = ["variant", "seeds", *COLUMNS.values()]
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "--:|" * (len(heads) - 1)]
     for name in sorted({run["variant"] for run in runs}, key=ROWS.index):
-        of = [run["figures"] for run in runs if run["variant"] == name]
-        cells = [_cell([one[figure] for one in of if one[figure] is not None]) for figure in COLUMNS]
+        of = [{**run, **run["figures"]} for run in runs if run["variant"] == name]
+        cells = [_cell([one[figure] for one in of if one.get(figure) is not None]) for figure in COLUMNS]
         lines.append(f"| `{name}` | {len(of)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def _cell(values: list[float]) -> str:
     """Median of a figure, or nothing where no run has it."""
-    return f"{median(values):.3g}" if values else ""
+    middle = median(values) if values else 0.0
+    return (f"{middle:,.0f}" if middle >= 1000 else f"{middle:.3g}") if values else ""
 
 
 def main() -> None:
@@ -76,17 +87,21 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--skew", type=float, help="of homes; calibrated for each seed unless given")
     parser.add_argument("--days", type=int, help="of which the last ones count")
+    parser.add_argument("--largest-gpus", type=int, help="of a gang")
     parser.add_argument("--warm-up-days", type=float)
     parser.add_argument("--out", type=Path, default=Path("headline-at-size.jsonl"))
     given = parser.parse_args()
     sizes: Mapping[str, Any] = SMALL if given.small else THIRD if given.third else FULL
-    sizes = sizes if given.days is None else {**sizes, "days": given.days}
-    warm_up_days = SMALL_WARM_UP_DAYS if given.small or given.third else WARM_UP_DAYS
+    for name in ("days", "largest_gpus"):
+        sizes = sizes if getattr(given, name) is None else {**sizes, name: getattr(given, name)}
+    warm_up_days = SMALL_WARM_UP_DAYS if given.small else WARM_UP_DAYS
     warm_up_days = warm_up_days if given.warm_up_days is None else given.warm_up_days
+    skew = given.skew if given.skew or given.small or given.third else SKEW
+    gc.set_threshold(*COLLECT_AFTER)
     experiment = Experiment(given.out, OrganisationParams(**sizes), RUN, warm_up_days, 0.05)
     for seed in given.seeds:
         for stated in experiment.run(
-            given.variants or list(SMALL_ROWS if given.small or given.third else ROWS), seed, given.skew
+            given.variants or list(SMALL_ROWS if given.small or given.third else ROWS), seed, skew
         ):
             print(f"{stated['variant']} seed {seed}: {stated['cpu_s']} s", flush=True)
     print(table(read(given.out)[1]))

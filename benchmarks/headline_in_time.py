@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
@@ -26,6 +27,7 @@ SMALL = {"days": 9, "gpus": 400, "regions": 5, "datasets": 300, "median_hours": 
 SMALL_WARM_UP_DAYS = 6.0
 SIZES = tuple(SMALL)
 HOUR_S = 3600
+KIB = 1024
 DIGITS = 4
 """Significant digits of a figure in the file."""
 
@@ -53,7 +55,10 @@ def figures_of(found: Mapping[str, Any]) -> dict[str, float | None]:
         "urgent_part_h": urgent["part_h"],
         "jobs": found["jobs"],
     }
-    figures |= {f"urgent_{name}": value for name, value in found["urgent_demand"].items()}
+    urgent_demand = dict(found["urgent_demand"])
+    blocked = urgent_demand.pop("blocked")
+    figures["blocked_percent"] = None if blocked is None else 100 * blocked
+    figures |= {f"urgent_{name}": value for name, value in urgent_demand.items()}
     figures |= {f"wait_{tier}_h": waited / HOUR_S for tier, waited in waits.items()}
     return {name: None if value is None else _rounded(value) for name, value in figures.items()}
 
@@ -81,10 +86,13 @@ class Experiment:
     ) -> None:
         self.file, self.params, self.given = file, params, dict(given)
         self.warm_up_days, self.tolerance = warm_up_days, tolerance
-        asked = {name: value for name, value in asdict(params).items() if name not in ("seed", "skew")}
+        asked, defaults = (
+            {name: value for name, value in asdict(one).items() if name not in ("seed", "skew")}
+            for one in (params, OrganisationParams())
+        )
         head = {"organisation": asked, "warm_up_days": warm_up_days, "params": self.given}
         known, runs = read(file)
-        if known not in (None, head):
+        if known is not None and {**known, "organisation": {**defaults, **known["organisation"]}} != head:
             raise UsageError(f"{file} has runs of another organisation: {known}")
         self.done = {(run["variant"], run["seed"]) for run in runs}
         self.skew = {run["seed"]: run["skew"] for run in runs}
@@ -109,7 +117,9 @@ class Experiment:
             began = time.process_time()
             found = figures_of(run_variant(VARIANTS[name], params, self.given, warm_up_days=self.warm_up_days))
             cpu_s = round(time.process_time() - began, 1)
-            stated = {"variant": name, "seed": seed, "skew": params.skew, "cpu_s": cpu_s, "figures": found}
+            peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB // 10**6
+            stated = {"variant": name, "seed": seed, "skew": params.skew, "cpu_s": cpu_s, "peak_mb": peak_mb}
+            stated["figures"] = found
             with self.file.open("a") as out:
                 out.write(json.dumps(stated, separators=(",", ":")) + "\n")
             self.done.add((name, seed))

@@ -45,6 +45,8 @@ class Structure:
     """[I] ascending."""
     home: Ints
     """[N] region."""
+    team: Ints
+    """[N] ascending."""
     partner: Ints
     """[N] another namespace of the same team; itself where there is none."""
     size_mb: Ints
@@ -87,7 +89,7 @@ def structure(params: "OrganisationParams") -> Structure:
     target = _targets(params, count)
     nominal = generator(params.seed, "nominal").integers(len(GPU_TYPES), size=(count, RECURRING))
     supply = _supply(params, home, target[:, 0].mean(axis=1), nominal)
-    return Structure(teams.namespace, home, partner, size_mb, created, hot, target, nominal, supply)
+    return Structure(teams.namespace, home, teams.team, partner, size_mb, created, hot, target, nominal, supply)
 
 
 def _targets(params: "OrganisationParams", count: int) -> Floats:
@@ -148,6 +150,11 @@ class OrganisationParams:
         ramp_days: first days in which the demand is ``ramp_load`` of what it is later, so that no backlog builds up
             before a data plan can have been carried out.
         ramp_load: see ``ramp_days``.
+        failures: of servers, each in a thousand days of service. Published for two clusters of Meta: 2.34 and 6.5
+            (Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters", 2024).
+        repair_hours: mean of the exponential time until a server is back.
+        quotas: whether namespaces have quotas, by their share of the demand in the week before, and borrow from each
+            other within their team, teams from each other.
     """
 
     seed: int = 1
@@ -167,14 +174,18 @@ class OrganisationParams:
     new_percent: int = 0
     ramp_days: int = 5
     ramp_load: float = 0.5
+    failures: float = 0.0
+    repair_hours: float = 24.0
+    quotas: bool = False
 
     def __post_init__(self) -> None:
         least = {"seed": 0, "days": 1, "gpus": 100, "regions": 2, "datasets": 16, "storage_percent": 100}
         least |= {"largest_gpus": 1, "clusters": 1, "first_time_percent": 0, "ramp_days": 0, "new_percent": 0}
+        least |= {"failures": 0}
         for name, number in least.items():
             if getattr(self, name) < number:
                 raise UsageError(f"{name} of an organisation is {getattr(self, name)}; expected at least {number}")
-        for name in ("skew", "load", "median_hours", "copy_days", "ramp_load"):
+        for name in ("skew", "load", "median_hours", "copy_days", "ramp_load", "repair_hours"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} of an organisation is {getattr(self, name)}; expected more than 0")
         if self.storage_by not in ("supply", "chance"):

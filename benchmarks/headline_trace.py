@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import headline_structure as st
+from mast_opt.live.simulation.traces.schema import HAPPENINGS
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, trace_tables
 from mast_opt.live.simulation.traces.trace import JobTrace, trace_from_tables
 from mast_opt.problems.data_placement.generate import distributions as draws
@@ -175,6 +176,11 @@ def organisation_tables(params: st.OrganisationParams) -> TraceTables:
         },
         "replicas": {"dataset": data, "region": [regions[made.home[n]] for n in made.namespace.tolist()]},
     }
+    if params.failures:
+        tables["happenings"] = _failures(params, tables["servers"]["server"])
+    if params.quotas:
+        tables["quotas"] = _quotas(made, spaces)
+        tables["submissions"] = {**tables["submissions"], "tenant": tables["submissions"]["namespace"]}
     return trace_tables(f"organisation-{params.seed}", f"Generated, organisation in time: {own}.", tables)
 
 
@@ -239,4 +245,36 @@ def _submissions(
         "namespace": [spaces[job.namespace] for job in jobs],
         "home_region": [regions[made.home[job.namespace]] for job in jobs],
         "prefer": np.full(len(jobs), 2, np.int64),
+    }
+
+
+def _failures(params: st.OrganisationParams, servers: Given) -> dict[str, Given]:
+    """Table of what fails: servers by themselves, at a steady rate while they serve, and back after repair."""
+    rng = st.generator(params.seed, "failures")
+    found: list[tuple[int, int, str]] = []
+    for server in servers:
+        day = rng.exponential(1000 / params.failures)
+        while day < params.days:
+            back = day + rng.exponential(params.repair_hours / DAY_H)
+            for at, what in ((day, "server_down"), (back, "server_up")):
+                found.append((round(at * DAY_H * HOUR_S) * SECOND_MS, HAPPENINGS.index(what), str(server)))
+            day = back + rng.exponential(1000 / params.failures)
+    found.sort()
+    return {
+        "at_s": np.array([at_ms for at_ms, _, _ in found], np.int64),
+        "what": np.array([what for _, what, _ in found], np.int64),
+        "name": [server for _, _, server in found],
+    }
+
+
+def _quotas(made: st.Structure, spaces: tuple[str, ...]) -> dict[str, Given]:
+    """Table of the quotas of namespaces, which together are the supply, below teams and the organisation."""
+    teams = draws.names("t", int(made.team[-1]) + 1)
+    share = made.target[:, :, 0].sum(axis=1)
+    own = draws.shared_out(int(made.supply.sum()), share / share.sum())
+    groups = np.zeros(1 + len(teams), np.int64)
+    return {
+        "tenant": [*spaces, *teams, "organisation"],
+        "gpus": np.concatenate([own, groups]) * WHOLE,
+        "parent": [*(teams[t] for t in made.team.tolist()), *["organisation"] * len(teams), ""],
     }

@@ -21,7 +21,7 @@ WEEK_MS = 7 * 24 * 3_600_000
 
 @dataclass(frozen=True)
 class UrgentDemand:
-    """Ratios of tier 0 in a window, means over looks; None if nothing was looked at."""
+    """Ratios of tier 0 in a window, and what waits for data, means over looks; None if nothing was looked at."""
 
     by_cell: float | None
     """Worst ratio over sets of regions and GPU types, of what waits and runs."""
@@ -33,6 +33,9 @@ class UrgentDemand:
     """What runs over all supply."""
     waiting: float | None
     """What waits over all supply."""
+    blocked: float | None
+    """Share of the jobs of all tiers, those that run included, that wait for data alone: a region without their data
+    has room for them, and none with it has."""
     slope: float | None
     """Growth of running and waiting over all supply in a week, by least squares; None for one look."""
 
@@ -58,25 +61,29 @@ def urgent_demand(log: Iterable[ev.Stored], since_ms: int, until_ms: int, *, loo
             break
         past.take(stored.at_ms, stored.event)
     if not looks:
-        return UrgentDemand(None, None, None, None, None, None)
+        return UrgentDemand(*[None] * 7)
     table = np.array(looks)
     mean = table.mean(axis=0)
     weeks, asked = table[:, 0] / WEEK_MS, table[:, 4] + table[:, 5]
     slope = float(np.polyfit(weeks, asked, 1)[0]) if len(looks) > 1 else None
-    by_cell, by_region, most, runs, waits = (float(one) for one in mean[1:])
-    return UrgentDemand(by_cell, by_region, most, runs, waits, slope)
+    by_cell, by_region, most, runs, waits, blocked = (float(one) for one in mean[1:])
+    return UrgentDemand(by_cell, by_region, most, runs, waits, blocked, slope)
 
 
-def _look(past: PastState) -> tuple[float, float, float, float, float]:
+def _look(past: PastState) -> tuple[float, ...]:
     """Ratios of one moment, in the order of ``UrgentDemand``."""
     supply = past.supply_by_cell()
     cells, regions = list(supply), sorted({region for region, _ in supply})
     by_cell, by_region, here = Counter[Mask](), Counter[Mask](), Counter[str]()
-    waiting = 0
+    waiting = blocked = 0
     for job in past.jobs.values():
+        holders = past.holders(job.spec.datasets)
+        if job.placed is None and holders is not None:
+            room = [r for r in past.regions_with_room(job) if job.bound in ("", r)]
+            blocked += bool(room) and holders.isdisjoint(room)
         if job.spec.tier:
             continue
-        asked, holders = job.spec.asked_mgpu, past.holders(job.spec.datasets)
+        asked = job.spec.asked_mgpu
         kinds = job.spec.gpu_types
         able = {r for r in regions if (holders is None or r in holders) and job.bound in ("", r)}
         by_region[frozenset(at for at, region in enumerate(regions) if region in able)] += asked
@@ -94,4 +101,5 @@ def _look(past: PastState) -> tuple[float, float, float, float, float]:
         max((here[name] / of_region[name] for name in regions if of_region[name]), default=0.0),
         here.total() / total,
         waiting / total,
+        blocked / max(len(past.jobs), 1),
     )

@@ -66,7 +66,33 @@ def test_same_seed_same_trace() -> None:
     assert digest_of(organisation_trace(SMALL)) != digest_of(organisation_trace(replace(SMALL, seed=2)))
 
 
-@pytest.mark.parametrize(("name", "value"), [("regions", 1), ("skew", 0.0), ("storage_by", "x"), ("days", 0)])
+def test_failures_shift_nothing_else() -> None:
+    plain, failing = organisation_trace(SMALL), organisation_trace(replace(SMALL, failures=100.0, repair_hours=6.0))
+    assert not plain.surroundings.happenings
+    assert digest_of(replace(failing, surroundings=plain.surroundings)) == digest_of(plain)
+    happenings = failing.surroundings.happenings
+    downs = [one for one in happenings if one.what == "server_down"]
+    assert len(downs) == pytest.approx(0.1 * 3 * len(plain.servers), rel=0.8)
+    assert len(happenings) == 2 * len(downs)
+    for name in {one.name for one in downs}:
+        assert {one.what for one in [one for one in happenings if one.name == name][::2]} == {"server_down"}
+
+
+def test_quotas_are_a_tree_of_the_supply() -> None:
+    trace = organisation_trace(replace(SMALL, quotas=True))
+    rows = {name: (quota.nominal, above) for name, _, quota, above in trace.quotas.rows()}
+    spaces = set(trace.submissions.tenant)
+    assert sum(nominal for nominal, _ in rows.values()) == sum(server.gpus for server in trace.servers) * 1000
+    assert spaces <= set(rows)
+    for name in spaces:
+        team = rows[name][1]
+        assert rows[team] == (0, "organisation")
+    assert rows["organisation"] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("regions", 1), ("skew", 0.0), ("storage_by", "x"), ("days", 0), ("failures", -1.0)]
+)
 def test_bad_parameters_are_named(name: str, value: Any) -> None:
     with pytest.raises(UsageError, match=name):
         replace(SMALL, **{name: value})

@@ -55,14 +55,16 @@ class PastRoom:
         """Regions in which a gang fits without a stop."""
         types = gang.gpu_types
         needs = [gang.mgpu if types is None else types.get(kind, -1) for kind in self._kinds]
-        mgpu = np.array(needs, np.int64)[self._kind]
-        tasks: Ints = np.where(mgpu > 0, self._free[:, MGPU] // np.maximum(mgpu, 1), ANY_NUMBER)
+        rows = np.flatnonzero(self._free[:, MGPU] > 0) if all(needs) else np.arange(len(self._free))
+        free = self._free[rows]
+        mgpu = np.array(needs, np.int64)[self._kind[rows]]
+        tasks: Ints = np.where(mgpu > 0, free[:, MGPU] // np.maximum(mgpu, 1), ANY_NUMBER)
         for at, need in ((CPU, gang.cpu_mcores), (MEMORY, gang.memory_mib)):
             if need:
-                tasks = np.minimum(tasks, self._free[:, at] // need)
+                tasks = np.minimum(tasks, free[:, at] // need)
         tasks[(mgpu < 0) | (tasks < 0) | (tasks == ANY_NUMBER)] = 0
         group, region = self._near[within]
-        room = np.bincount(group, weights=tasks, minlength=len(region))
+        room = np.bincount(group[rows], weights=tasks, minlength=len(region))
         return {region[at] for at in np.flatnonzero(room >= gang.tasks).tolist()}
 
 

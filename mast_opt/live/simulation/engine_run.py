@@ -141,6 +141,11 @@ def happenings_as_events(
     A server is out of service as long as itself, its switchboard or its region is.
     """
     reasons: dict[str, set[tuple[str, str]]] = {server.name: set() for server in servers}
+    parts: dict[tuple[str, str | None], list[Server]] = {}
+    for server in servers:
+        places = {"server": server.name, "region": server.region, "switchboard": switchboards.get(server.name)}
+        for place in places.items():
+            parts.setdefault(place, []).append(server)
     events: list[Happening] = []
     for one in happenings:
         if one.of == "quota":
@@ -148,10 +153,7 @@ def happenings_as_events(
             lending = None if one.mgpu is None or was.lending is None else min(was.lending, one.mgpu)
             events.append((one.at_ms, ev.QuotaSet(one.name, one.mgpu, "", was.borrowing, lending)))
             continue
-        for server in servers:
-            part = {"server": server.name, "region": server.region}.get(one.of, switchboards.get(server.name))
-            if part != one.name:
-                continue
+        for server in parts.get((one.of, one.name), ()):
             was_down, known = bool(reasons[server.name]), reasons[server.name]
             (known.add if one.down else known.discard)((one.of, one.name))
             if known and not was_down:

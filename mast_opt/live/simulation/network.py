@@ -37,15 +37,19 @@ class SimulatedNetwork:
         self, ingress_mb_per_day: Mapping[str, int], links: Mapping[tuple[str, str], int] | None = None
     ) -> None:
         self._ingress, self._links = dict(ingress_mb_per_day), links
-        self._transfers: list[_Transfer] = []
+        self._transfers: dict[tuple[str, str], _Transfer] = {}
+        """(dataset, target) → transfer, in the order in which they were asked."""
+        self._moving: list[_Transfer] = []
+        """Those that have a rate, no limit, or nothing left."""
         self._down: frozenset[str] = frozenset()
         self._at_ms = 0
+        self._share()
 
     def next_ms(self) -> int | None:
         """Time when the simulated network's next report is due; None if none is."""
         ends = [
             self._at_ms + (0 if transfer.rate_mb_per_day is None else -(-transfer.left // transfer.rate_mb_per_day))
-            for transfer in self._transfers
+            for transfer in self._moving
             if transfer.rate_mb_per_day != 0
         ]
         return min([*ends, (self._at_ms // DAY_MS + 1) * DAY_MS]) if ends else None
@@ -53,9 +57,9 @@ class SimulatedNetwork:
     def begin(self, now_ms: int, copy: Copy) -> None:
         """Begin a copy of a dataset over the simulated network."""
         self._advance(now_ms)
-        if all((one.copy.dataset, one.copy.region) != (copy.dataset, copy.region) for one in self._transfers):
-            self._transfers.append(_Transfer(copy, copy.size_mb * DAY_MS))
-            self._share()
+        transfer = _Transfer(copy, copy.size_mb * DAY_MS)
+        if self._transfers.setdefault((copy.dataset, copy.region), transfer) is transfer:
+            self._give(transfer)
 
     def set_down(self, now_ms: int, regions: Collection[str]) -> None:
         """Set the regions that are down in the simulated network; all others are up."""
@@ -66,15 +70,16 @@ class SimulatedNetwork:
     def reports(self, now_ms: int) -> list[ev.Event]:
         """Simulated copies that have ended, and at the end of each day how far the others are."""
         self._advance(now_ms)
-        ended = [transfer for transfer in self._transfers if not transfer.left or transfer.rate_mb_per_day is None]
+        ended = [transfer for transfer in self._moving if not transfer.left or transfer.rate_mb_per_day is None]
         reports: list[ev.Event] = [ev.CopyEnded(one.copy.dataset, one.copy.region) for one in ended]
         if ended:
-            self._transfers = [transfer for transfer in self._transfers if transfer not in ended]
+            for one in ended:
+                del self._transfers[one.copy.dataset, one.copy.region]
             self._share()
         if now_ms % DAY_MS == 0:
             reports += [
                 ev.CopyProgress(one.copy.dataset, one.copy.region, one.copied_mb)
-                for one in self._transfers
+                for one in self._transfers.values()
                 if one.copied_mb
             ]
         return reports
@@ -82,20 +87,27 @@ class SimulatedNetwork:
     def _advance(self, now_ms: int) -> None:
         """Advance all transfers of the simulated network to a time."""
         passed, self._at_ms = now_ms - self._at_ms, now_ms
-        for transfer in self._transfers:
+        for transfer in self._moving:
             if transfer.rate_mb_per_day:
                 transfer.left = max(0, transfer.left - transfer.rate_mb_per_day * passed)
 
     def _share(self) -> None:
         """Share ingress and links among the transfers of the simulated network, in order."""
-        ingress, links = dict(self._ingress), None if self._links is None else dict(self._links)
-        for transfer in self._transfers:
-            pair = transfer.copy.source, transfer.copy.region
-            limits = [ingress[pair[1]]] if pair[1] in ingress else []
-            limits += [] if links is None else [links.get(pair, 0)]
-            rate = 0 if self._down.intersection(pair) else min(limits, default=None)
-            transfer.rate_mb_per_day = rate
-            if rate and pair[1] in ingress:
-                ingress[pair[1]] -= rate
-            if rate and links is not None:
-                links[pair] -= rate
+        self._free_ingress, self._free_links = dict(self._ingress), dict(self._links or {})
+        self._moving = []
+        for transfer in self._transfers.values():
+            self._give(transfer)
+
+    def _give(self, transfer: _Transfer) -> None:
+        """Give a transfer of the simulated network what those before it leave."""
+        pair, ingress = (transfer.copy.source, transfer.copy.region), self._free_ingress
+        limits = [ingress[pair[1]]] if pair[1] in ingress else []
+        limits += [] if self._links is None else [self._free_links.get(pair, 0)]
+        rate = 0 if self._down.intersection(pair) else min(limits, default=None)
+        transfer.rate_mb_per_day = rate
+        if rate != 0 or not transfer.left:
+            self._moving.append(transfer)
+        if rate and pair[1] in ingress:
+            ingress[pair[1]] -= rate
+        if rate and self._links is not None:
+            self._free_links[pair] -= rate

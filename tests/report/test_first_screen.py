@@ -12,18 +12,20 @@ from rich.console import Console
 import mast_opt
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.core.wording import gap_text
+from mast_opt.planner.analysis.goals import NOTHING, Figures, figures_of
 from mast_opt.planner.analysis.goals import PLAN as THIS_PLAN
-from mast_opt.planner.analysis.goals import Figures, figures_of
 from mast_opt.planner.analysis.plan_diff import Change
 from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
 from mast_opt.planner.report.html.content import CALENDAR, headline, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
-from mast_opt.planner.report.result_sections import SINGLE_COPIES, goal_sections, shown
+from mast_opt.planner.report.result_sections import SINGLE_COPIES, goal_sections, lost_data_words, shown
 from mast_opt.planner.report.terminal.diff_and_migration import show_diff
 from mast_opt.problems import backends
+from mast_opt.problems.kind.analysis_hooks import Loss
 from mast_opt.problems.kind.presentation import Spans
 from mast_opt.problems.mip import Mip
+from mast_opt.problems.registry import check_plan, kind_of
 from tests.data_placement.workshop import PLAN, PROBLEM
 
 
@@ -70,8 +72,45 @@ def test_the_report_of_one_plan_says_what_the_worst_loss_of_a_region_costs() -> 
     loss = worst_region_loss(problem, plan)
     assert loss is not None
     assert str(rows["GPUs missing after the worst loss of a region, before any copy"][-1]).endswith(f"({loss.region})")
-    left_out = report(problem, plan, losses=False).compared[0].rows
-    assert not [row for row in left_out if "worst loss" in str(row[0])]
+    content = report(problem, plan)
+    card = next(one for one in content.answers if one.topic == "What can go wrong")
+    missing = str(rows["GPUs missing after the worst loss of a region, before any copy"][-1]).split()[0]
+    assert card.value == f"{missing} GPUs missing"
+    assert card.detail.startswith(
+        f"After the worst loss of a region, {loss.region}, before any copy. Most data is lost"
+    )
+    without = report(problem, plan, losses=False)
+    assert not [row for row in without.compared[0].rows if "worst loss" in str(row[0])]
+    card = next(one for one in without.answers if one.topic == "What can go wrong")
+    assert card.value.endswith("with one copy")
+    assert "GPUs missing" not in card.detail
+
+
+def test_the_loss_of_a_region_is_told_by_its_work_and_its_size() -> None:
+    lost = Loss(("logs", "clicks"), 7.5, ("rank", "spam"), 12.0)
+    assert lost_data_words(lost) == "2 datasets (7.5 TB), and with them 2 workloads (12 GPUs)"
+    assert lost_data_words(Loss(("logs",), 7.5)) == "1 dataset (7.5 TB), which no workload reads"
+
+
+def test_today_breaks_as_many_limits_whatever_a_plan_was_asked_for() -> None:
+    """The safest plan has two copies of both datasets; the instance asks for one, and today has one."""
+    builder = mast_opt.DataPlacementBuilder("single")
+    for name in ("east", "west"):
+        builder.add_region(name, storage_tb=30, cpu_cores=9, gpus={"a100": 10})
+    for name in ("logs", "clicks"):
+        builder.add_dataset(name, size_tb=9, replicas=["east"])
+    builder.add_dataset("people", size_tb=1, replicas=["east"], residency=["west"])
+    builder.add_workload("rank", tier=0, cpu_cores=1, gpus={"a100": 4}, reads={"logs": 1}, current_region="east")
+    problem = builder.build()
+    plan = mast_opt.solve(problem, "highs", goal="safest", threads=1).plan
+    assert plan is not None
+    asked = check_plan(kind_of(problem), problem, plan)
+    content = report(asked, plan, instance=problem, losses=False)
+    row = next(one for one in content.compared[0].rows if one[0] == "limits that it breaks")
+    assert row[1:] == ("1", "0")
+    assert "1 limit broken" in f"{content.answers[0].value} {content.answers[0].detail}"
+    assert "It breaks 1 limit." in content.sections[-1].note
+    assert figures_of(problem, {"safest": plan})[NOTHING].broken == 1
 
 
 def test_without_gpus_none_are_missing_after_a_loss() -> None:

@@ -98,7 +98,7 @@ def command(
             from mast_opt.planner.report.html.write import write_report
 
             write_report(
-                problem,
+                instance,
                 reading.plan,
                 out,
                 picture=png,
@@ -107,6 +107,7 @@ def command(
                 notes=notes,
                 bound_checked=checked,
                 begin=begin,
+                overrides=reading.overrides,
                 others={name: one.plan for name, one in others.items()},
                 force=force,
             )

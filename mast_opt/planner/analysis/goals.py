@@ -20,6 +20,7 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.dispatch import stated_goal
 from mast_opt.planner.solving.last_pass import LARGEST, SLACK
+from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.kind.overrides import Overrides, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -55,6 +56,8 @@ class Figures:
     """Days by which the way to it is longer than the instance states."""
     judged: bool = False
     """Whether the worst loss of a region was looked for; a ``loss`` of None is then one that is not proven."""
+    broken: int = 0
+    """Limits that are broken, one for each row; of today those that the instance states, whose flows it does not."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,7 +256,7 @@ def figures_of(
     state, now = kind.analysis.current_state(problem), kind.analysis.current_plan(problem)
     known = now is not None and (state is None or state.complete)
     figures = {
-        **({NOTHING: Figures(kind.verification.verify(problem, now))} if known and now is not None else {}),
+        **({NOTHING: _of_today(problem, now, state)} if known and now is not None else {}),
         **{name: _figures(problem, plan, with_steps) for name, plan in plans.items()},
     }
     if judging is None or not can_lose_regions(problem):
@@ -266,13 +269,19 @@ def figures_of(
     return figures
 
 
+def _of_today(problem: Problem[Any], now: object, state: CurrentState | None) -> Figures:
+    """Figures of the present state: its verdict, and the limits that it breaks."""
+    verdict = kind_of(problem).verification.verify(problem, now)
+    return Figures(verdict, broken=len(verdict.violations if state is None else state.broken))
+
+
 def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:
     """Figures of a plan for a goal: its verdict, and the number and days of the steps to it."""
     kind = kind_of(problem)
     check_plan(kind, problem, plan)
     verdict = kind.verification.verify(problem, plan)
     if not with_steps or not verdict.ok or kind.migration.steps is None:
-        return Figures(verdict)
+        return Figures(verdict, broken=len(verdict.violations))
     order, rolling = steps(problem, plan), kind.analysis.hooks().rolling
     over = 0.0 if not order.late or rolling is None else float((order.days or 0) - rolling.days(problem))
     return Figures(verdict, len(order.moves), order.days, len(order.stuck), days_over=over)

@@ -17,7 +17,7 @@ from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from mast_opt.planner.analysis.region_loss import RegionLoss
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.solving import Solution
-from mast_opt.problems.kind.analysis_hooks import Risk
+from mast_opt.problems.kind.analysis_hooks import Loss, Risk
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, listed
 from mast_opt.problems.kind.problem import Problem
@@ -195,7 +195,7 @@ def goal_sections(
     rows += [
         (title, *(UNKNOWN if value is None else f"{value:,}" for value in values))
         for title, values in (
-            ("limits that it breaks", [len(one.verdict.violations) for one in figures.values()]),
+            ("limits that it breaks", [one.broken for one in figures.values()]),
             ("steps", [one.steps for one in figures.values()]),
             ("steps that are blocked", [one.stuck for one in figures.values()]),
         )
@@ -379,6 +379,15 @@ def _days(begin: date | None, *words: str) -> tuple[Head, ...]:
     if begin is None:
         return Form.COUNT.heads(*(f"{one} day" for one in words))
     return Form.TEXT.heads(*words)
+
+
+def lost_data_words(lost: Loss) -> str:
+    """Words on what is lost with a region: "2 datasets (7.5 TB), and with them 3 workloads (824 GPUs)"."""
+    data = counted(len(lost.datasets), "dataset") + ("" if lost.tb is None else f" ({plain(lost.tb)} TB)")
+    gpus = f" ({shown(lost.gpus, 'gpus')} GPUs)" if noticed(lost.gpus or 0.0, "gpus") and lost.gpus else ""
+    them = "it" if len(lost.datasets) == 1 else "them"
+    work = f"and with {them} {counted(len(lost.work), lost.noun)}{gpus}" if lost.work else f"which no {lost.noun} reads"
+    return f"{data}, {work}"
 
 
 def region_risk_section(answer: Risk) -> Section:

@@ -14,15 +14,17 @@ from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted, noticed
-from mast_opt.planner.analysis.goals import LOSS_S, PLAN, figures_of
+from mast_opt.core.wording import counted
+from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
 from mast_opt.planner.analysis.migration_plan import steps
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.planner.report.result_sections import (
     REGION_RISK,
-    SINGLE_COPIES,
+    UNPROVEN,
     goal_sections,
+    lost_data_words,
     region_risk_section,
+    shown,
     single_copy_section,
     today_section,
 )
@@ -61,15 +63,27 @@ class Story:
     """Long tables: what moves, what binds, what is at risk."""
 
 
-def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None, begin: date | None = None) -> Story:
+def story(
+    problem: Problem[PlanT],
+    plan: PlanT,
+    least: PlanT | None = None,
+    begin: date | None = None,
+    *,
+    instance: Problem[PlanT] | None = None,
+    figures: Figures | None = None,
+) -> Story:
     """The answers, the calendar and the tables behind them; only what the kind has something to say about.
 
     Args:
+        problem: the instance by which the plan is judged.
+        plan: a plan of it.
         least: the plan of the goal ``least-change``, where it is known.
         begin: date of the first day of the migration.
+        instance: the instance by which today is judged: that of the plan before what was asked of its solve.
+        figures: those of the plan, for the worst loss of a region.
     """
     kind = kind_of(problem)
-    answers = list(kind.presentation.answers(problem, plan))
+    answers = list(kind.presentation.answers(instance or problem, plan))
     sections = list(kind.presentation.details(problem, plan))
     order = _order(problem, plan, begin) if answers else None
     calendar = None if order is None else _calendar(order)
@@ -78,7 +92,7 @@ def story(problem: Problem[PlanT], plan: PlanT, least: PlanT | None = None, begi
     hooks = kind.analysis.hooks()
     if answers and hooks.risk is not None:
         risk = hooks.risk(problem, plan)
-        answers.insert(3, _at_risk(risk))
+        answers.insert(3, _at_risk(risk, figures))
         sections += [single_copy_section(risk), region_risk_section(risk)]
     if answers and least is not None and least != plan:
         answers.insert(1, replace(kind.presentation.answers(problem, least)[1], topic="The least that helps", more=""))
@@ -139,20 +153,24 @@ def _words(move: Move) -> str:
     return f"{move.action} {way}{amount}"
 
 
-def _at_risk(risk: Risk) -> Answer:
-    """Answer in the report to what can go wrong: single copies, and the region whose loss costs most."""
-    worst = max(risk.regions, key=lambda one: (one.loss.gpus or 0.0, len(one.loss.datasets)), default=None)
-    value = counted(len(risk.single_copies), "dataset") + " with one copy"
+def _at_risk(risk: Risk, figures: Figures | None) -> Answer:
+    """Answer in the report to what can go wrong: GPUs missing after the worst loss of a region, as in the table next to
+    it, and data that is lost."""
+    value, words = f"{counted(len(risk.single_copies), 'dataset')} with one copy", [_data_lost(risk)]
+    if figures is not None and figures.loss is not None:
+        words = [f"After the worst loss of a region, {figures.loss.region}, before any copy.", *words, f"{value}."]
+        value = f"{shown(figures.loss.missing_gpus, 'gpus')} GPUs missing"
+    elif figures is not None and figures.judged:
+        words += [f"GPUs missing after the worst loss of a region: {UNPROVEN}."]
+    return Answer("What can go wrong", value, " ".join(words), REGION_RISK)
+
+
+def _data_lost(risk: Risk) -> str:
+    """Sentence in the report on the region that takes most data with it: work that reads it first, then its size."""
+    worst = max(risk.regions, key=lambda one: (one.loss.gpus or 0.0, one.loss.tb or 0.0), default=None)
     if worst is None or not worst.loss.datasets:
-        return Answer(
-            "What can go wrong", value, "No region takes data with it that no other region holds.", SINGLE_COPIES
-        )
-    gpus = f" ({worst.loss.gpus:,.0f} GPUs)" if worst.loss.gpus and noticed(worst.loss.gpus, "gpus") else ""
-    words = (
-        f"Losing {worst.region} would cost most data: {counted(len(worst.loss.datasets), 'dataset')}, and "
-        f"{counted(len(worst.loss.work), 'workload')}{gpus} without data."
-    )
-    return Answer("What can go wrong", value, words, SINGLE_COPIES if risk.single_copies else REGION_RISK)
+        return "No region takes data with it that no other region holds."
+    return f"Most data is lost with {worst.region}: {lost_data_words(worst.loss)}."
 
 
 GAP, ABSOLUTE_GAP = "gap, %", "gap, absolute"
@@ -277,11 +295,12 @@ def report(
     others: Mapping[str, PlanT] | None = None,
     begin: date | None = None,
     losses: bool = True,
+    instance: Problem[PlanT] | None = None,
 ) -> Report:
     """Content of the report on a plan.
 
     Args:
-        problem: the instance.
+        problem: the instance, with what was asked of the plan's solve.
         plan: a plan of it; one that breaks limits is shown with what it breaks.
         fields: what ``plan.toml`` says.
         events: of the solve that found the plan.
@@ -290,13 +309,18 @@ def report(
         others: name → a plan to stand next to it, such as that of another goal.
         begin: date of the first day of the migration.
         losses: find the worst loss of a region for each plan, in at most ``LOSS_S`` seconds each?
+        instance: the instance without what was asked of the solve, by whose limits today is judged; ``problem`` unless
+            given.
     """
-    kind = kind_of(problem)
-    today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
+    kind, instance = kind_of(problem), instance or problem
+    now: Any = replace(instance, objective=problem.objective)  # type: ignore[type-var]
+    today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(now)
     compared = others or {PLAN: plan}
     judging: SolveLimits | None = {"time_limit_s": LOSS_S * (1 + len(compared))} if losses else None
+    figures = figures_of(instance, compared, judging=judging)
+    own = next((figures[name] for name, one in compared.items() if one == plan), None)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
-    answered = story(problem, plan, (others or {}).get("least-change"), begin)
+    answered = story(problem, plan, (others or {}).get("least-change"), begin, instance=instance, figures=own)
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
     search = convergence(events)
@@ -324,7 +348,7 @@ def report(
         policy=problem.objective.policy,
         units={name: term.unit for name, term in kind.terms.items()},
         answers=answered.answers,
-        compared=goal_sections(problem, figures_of(problem, compared, judging=judging), begin),
+        compared=goal_sections(problem, figures, begin),
     )
 
 

@@ -13,6 +13,7 @@ from mast_opt.planner.io.atomic import check_free, new_file
 from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.html.page import page
 from mast_opt.planner.report.html.png import png
+from mast_opt.problems.kind.overrides import NO_OVERRIDES, Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
 
@@ -26,6 +27,7 @@ from mast_opt.problems.registry import check_plan, kind_of
     bound_checked=optional(a_flag),
     others=optional(mapping_of(anything)),
     begin=optional(a(date)),
+    overrides=a(Overrides),
     force=a_flag,
 )
 def write_report(  # noqa: PLR0913 - what a page can say is said in one call
@@ -40,6 +42,7 @@ def write_report(  # noqa: PLR0913 - what a page can say is said in one call
     bound_checked: bool | None = None,
     others: Mapping[str, PlanT] | None = None,
     begin: date | None = None,
+    overrides: Overrides = NO_OVERRIDES,
     force: bool = False,
 ) -> None:
     """Write a plan as one page that opens in any browser, without a network; and, if asked, as a picture.
@@ -55,6 +58,8 @@ def write_report(  # noqa: PLR0913 - what a page can say is said in one call
         bound_checked: was the bound in ``fields`` computed again? If False, the page says that it was not.
         others: name → plan, to stand side by side on the page; name this one too.
         begin: date of the first day of the migration; without it, days are counted.
+        overrides: what the plan was solved with instead of what the instance says, where the plan does not know it;
+            the plan is judged by them, and today by the instance alone.
         force: replace files that are there.
 
     Raises:
@@ -62,14 +67,15 @@ def write_report(  # noqa: PLR0913 - what a page can say is said in one call
         PlanError: the plan was made for another instance.
         InputError: a file that is there already or cannot be written; nothing is then left half-written.
     """
-    problem = check_plan(kind_of(problem), problem, plan)
+    judged = check_plan(kind_of(problem), problem, plan)
+    asked = overrides.applied_to(problem) if overrides else judged
     targets = [(Path(path), ".html")] + ([] if picture is None else [(Path(picture), ".png")])
     for target, suffix in targets:
         if target.suffix.lower() != suffix:
             raise UsageError(f"{target}: expected a name that ends in {suffix}")
         check_free(target, force=force)
     said: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": bound_checked}
-    content = report(problem, plan, others=others, begin=begin, **said)
+    content = report(asked, plan, others=others, begin=begin, instance=problem, **said)
     with new_file(Path(path).absolute()) as partial:
         partial.write_text(page(content), encoding="utf-8", newline="\n")
     if picture is not None:

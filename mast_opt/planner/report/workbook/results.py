@@ -79,7 +79,7 @@ def write_workbook(
     meant = overrides.applied_to(problem)
     solved_with = (f"solved with {overrides}",) if overrides else ()
     said: dict[str, Any] = {"fields": fields, "events": events, "notes": (*solved_with, *notes)}
-    content = report(meant, plan, bound_checked=bound_checked, begin=begin, losses=False, **said)
+    content = report(meant, plan, bound_checked=bound_checked, begin=begin, losses=False, instance=problem, **said)
     charts = [
         chart if isinstance(chart, HeatMap) else table_of(chart) for chart in kind.presentation.charts(meant, plan)
     ]

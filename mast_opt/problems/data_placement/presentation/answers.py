@@ -53,9 +53,8 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
     if lacking.any():
         r, k = np.unravel_index(int(lacking.argmax()), lacking.shape)
         parts.append(f"most of them {p.gpu_types[int(k)]} in {p.regions.labels[int(r)]}")
-    if verdict.violations:
-        found = [one.message for one in current_state(p).broken] or [one.name for one in verdict.violations]
-        parts += [f"{counted(len(found), 'limit')} broken", *found[:1]]
+    if broken := current_state(p).broken:
+        parts += [f"{counted(len(broken), 'limit')} broken", broken[0].message]
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if noticed(remote, "tb") else []
     parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -12,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -38,14 +41,12 @@ NUMBERS = {1: "one", 2: "two", 3: "three"}
 
 
 @contextmanager
-def listening(folder: Path, access: Access | None = None) -> Iterator[tuple[str, int, Live, SqlStore]]:
+def listening(folder: Path, access: Access | None = None, **more: Any) -> Iterator[tuple[str, int, Live, SqlStore]]:
     """A server with few connections, in this process."""
     with running(folder) as (live, store):
         listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(
-            build(live, store, access or Access(None)), http=connections.limited(MOST), log_level="error", ws="none"
-        )
-        server = uvicorn.Server(config)
+        app, http = build(live, store, access or Access(None)), connections.limited(MOST)
+        server = connections.Server(uvicorn.Config(app, http=http, log_level="error", ws="none", **more))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         until(lambda: server.started)
@@ -101,6 +102,24 @@ def test_a_head_that_does_not_come_or_does_not_end_is_not_waited_for(
         again.sendall(b"GET /livez HT")
         assert _closed(again)
         assert httpx.get(url + "livez").status_code == 200
+
+
+def test_what_tls_agrees_on_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_S", 0.1)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    monkeypatch.setattr(uvicorn.config, "create_ssl_context", lambda *_, **__: context)
+    with listening(tmp_path, ssl_certfile="none") as (_, port, _, _), ExitStack() as stack:
+        assert _closed(_opened(stack, port))
+
+
+def test_what_the_system_lacks_stands_in_the_log_once_a_minute() -> None:
+    now = [100.0]
+    seldom, lines = connections.Seldom(lambda: now[0]), []
+    for error in (OSError(24, "Too many open files"), OSError(24, "Too many open files"), ValueError()):
+        for now[0] in (100.0, 100.0, 161.0):
+            record = logging.LogRecord("asyncio", logging.ERROR, "", 0, "", (), (type(error), error, None))
+            lines.append(seldom.filter(record))
+    assert lines == [True, False, True, False, False, False, True, True, True]
 
 
 def test_an_answer_that_takes_long_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,9 @@ import signal
 import socket
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -112,3 +114,22 @@ def test_a_process_that_waits_says_so(tmp_path: Path) -> None:
     finally:
         for one in (first, second):
             one.process.kill()
+
+
+@needs("signals")
+def test_few_descriptors_keep_nobody_out_and_fill_no_log(tmp_path: Path) -> None:
+    import resource
+
+    service = Service(tmp_path, waits=True)
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (40, 200))
+    try:
+        service.announced()
+        address = urlsplit(service.url)
+        with ExitStack() as stack:
+            for _ in range(600):
+                stack.enter_context(socket.create_connection((address.hostname, address.port), timeout=60))
+            assert status_of(service.url + "livez") == 200
+        service.process.kill()
+        assert len(service.process.communicate()[1].splitlines()) < 50
+    finally:
+        service.process.kill()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import logging
 import os
 import socket
 import subprocess
@@ -200,11 +201,10 @@ def _serve(
     predicts: Begin,
 ) -> None:
     """Run the service of ``mast-opt serve`` until it is asked to stop."""
-    import uvicorn
-
     gc.set_threshold(*COLLECT_AFTER)  # before the log is read
     from mast_opt.live.hosts.simulated import SimulatedLiveHost
     from mast_opt.live.policies.mast import Mast
+    from mast_opt.live.service.connections import Seldom, Server
     from mast_opt.live.service.leading import Leading
     from mast_opt.live.service.live import Live
     from mast_opt.live.service.restart import opening_of
@@ -224,7 +224,8 @@ def _serve(
     live = Live(store, lambda: opened()(), lambda: Mast(mast), host_of, params, saves=saves, predicts=predicts)
     solves, streams = Solves(live, store, plans), Streams()
     listener = listening(where)
-    server = uvicorn.Server(web(live, store, solves, streams))
+    logging.getLogger("asyncio").addFilter(Seldom())
+    server = Server(web(live, store, solves, streams))
     server.capture_signals = nullcontext  # type: ignore[assignment,method-assign] # the command has its own
     with listener, Interrupt(run, "everything that was acknowledged") as interrupt:
 
@@ -303,7 +304,7 @@ def _web(
     import uvicorn
 
     from mast_opt.live.service.app import build
-    from mast_opt.live.service.connections import limited
+    from mast_opt.live.service.connections import MOST_CONNECTIONS, descriptors, limited
     from mast_opt.live.service.door import AccessLog, Hosts
 
     requests = None if log is None else AccessLog(log)
@@ -317,7 +318,7 @@ def _web(
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,
-        http=limited(),
+        http=limited(min(MOST_CONNECTIONS, descriptors() // 2)),  # files and children need some
         ws="none",
         timeout_graceful_shutdown=10,
         **given,

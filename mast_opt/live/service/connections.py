@@ -6,15 +6,25 @@ does not read takes memory, so there are few of those, and not for long.
 """
 
 import asyncio
+import logging
+import socket
+import sys
+import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_CONNECTIONS = 1000
 MOST_HEAD_BYTES = 64 * 2**10
 HEAD_S = 10.0
-"""Seconds in which the head of a request has to be there."""
+"""Seconds in which the head of a request has to be there, and before it what TLS agrees on."""
+MOST_DESCRIPTORS = 65_536
+SELDOM_S = 60.0
+"""Seconds after which the log says again that the system lacks something."""
 MOST_PIPELINED = 32
 """Requests that a connection may send before the one before them is answered."""
 MOST_UNREAD, UNREAD_S = 100, 30.0
@@ -186,3 +196,45 @@ class LimitedConnection(HttpToolsProtocol):
 def limited(most: int = MOST_CONNECTIONS) -> type[LimitedConnection]:
     """The class of the connections of the service's web server, with a limit on their number."""
     return type("LimitedConnection", (LimitedConnection,), {"room": Room(most)})
+
+
+def descriptors() -> int:
+    """Descriptors that this process may have open, after raising that as far as its limits allow."""
+    if sys.platform == "win32":
+        return MOST_DESCRIPTORS
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    least = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < least:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+class Seldom(logging.Filter):
+    """Filter of a log in which what the system lacks stands once a minute: the event loop has a line for each
+    connection that it could not take."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock, self._next_s = clock, 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record stands in the log of errors."""
+        if not isinstance(record.exc_info and record.exc_info[1], OSError):
+            return True
+        if (now_s := self._clock()) < self._next_s:
+            return False
+        self._next_s = now_s + SELDOM_S
+        return True
+
+
+class Server(uvicorn.Server):
+    """The web server, which waits for what TLS agrees on no longer than for a head."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on the sockets of the web server."""
+        if self.config.is_ssl:
+            loop = asyncio.get_running_loop()
+            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HEAD_S)  # type: ignore[method-assign]
+        await super().startup(sockets)

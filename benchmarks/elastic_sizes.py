@@ -1,4 +1,4 @@
-"""What changing sizes buys: the trace ``mixed`` under ``sia`` and ``pollux``, with jobs of fixed and of elastic size.
+"""What changing sizes buys: the trace ``mixed`` under policies that resize, with jobs of fixed and of elastic size.
 
     python -m benchmarks.elastic_sizes --seeds 1 2 3 --loads 0.5 0.9 --policies sia pollux
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +36,14 @@ def elastic(trace: JobTrace) -> JobTrace:
     return replace(trace, submissions=replace(trace.submissions, min_tasks=least, max_tasks=most))
 
 
-def row(trace: JobTrace, policy: str) -> dict[str, float | int | None]:
+def completion_h_of_tier(trace: JobTrace, log: Sequence[ev.Stored]) -> dict[int, float]:
+    """Tier → mean hours from the submission of its jobs to their end."""
+    jobs, end_ms = trace.submissions, {one.event.job: one.at_ms for one in log if isinstance(one.event, ev.Finished)}
+    taken = (np.array([end_ms[name] for name in jobs.labels]) - jobs.submitted_ms) / 3_600_000
+    return {int(tier): float(taken[jobs.tier == tier].mean()) for tier in np.unique(jobs.tier)}
+
+
+def row(trace: JobTrace, policy: str) -> dict[str, float | int | dict[int, float] | None]:
     """Figures of a run, whose log is checked."""
     began = time.process_time()
     run = run_trace(trace, policy)
@@ -48,6 +56,7 @@ def row(trace: JobTrace, policy: str) -> dict[str, float | int | None]:
     return {
         "wait_h": (found.queue_s.mean or 0) / 3600,
         "completion_h": (found.jct_s.mean or 0) / 3600,
+        "completion_h_of_tier": completion_h_of_tier(trace, log),
         "p99_h": (found.jct_s.p99 or 0) / 3600,
         "makespan_h": (found.makespan_s or 0) / 3600,
         "allocation": until_last.allocation,
@@ -62,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--loads", type=float, nargs="+", default=[0.5, 0.9])
-    parser.add_argument("--policies", nargs="+", default=["sia", "pollux"])
+    parser.add_argument("--policies", nargs="+", default=["sia", "pollux", "singularity"])
     parser.add_argument("--jobs", type=int, default=200)
     given = parser.parse_args()
     speeds = read_trace(GAVEL).speeds

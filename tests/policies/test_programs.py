@@ -233,6 +233,29 @@ def test_singularity_with_one_size_each() -> None:
 
 
 @pytest.mark.parametrize(
+    ("capacity", "guaranteed", "gpus"),
+    [
+        (16, 0.7, [4, 4, 4, 4]),  # what they ask for
+        (15, 0.7, [4, 4, 4, 2]),  # the later one of the least important tier shrinks first
+        (11, 0.7, [4, 4, 2, 1]),
+        (10, 0.7, [4, 4, 1, 1]),
+        (4, 0.7, [4, 4, 1, 1]),  # tier 1 would be below its guarantee with half of its GPUs
+        (4, 0.5, [4, 2, 1, 1]),
+        (23, 0.7, [8, 4, 4, 4]),  # the most important tier grows first
+        (28, 0.7, [8, 8, 8, 4]),  # the smallest job of a tier, the earlier one first
+        (99, 0.7, [8, 8, 8, 8]),
+    ],
+)
+def test_singularity_shrinks_the_least_important_first(capacity: int, guaranteed: float, gpus: list[int]) -> None:
+    need = np.tile([1.0, 2.0, 4.0, 8.0, 16.0], 4)
+    rate = np.tile([1.0, 2.0, 4.0, 6.0, 6.0], 4)  # with 16 GPUs a job is no faster than with 8
+    job, asked = np.repeat(np.arange(4), 5), np.arange(4) * 5 + 2
+    floor = np.array([0.95, guaranteed, 0.0, 0.0])
+    size = singularity.fitted(job, need, rate, asked, np.array([0, 1, 2, 2]), floor, capacity)
+    assert need[size].tolist() == gpus
+
+
+@pytest.mark.parametrize(
     ("call", "error", "words"),
     [
         (lambda: gavel.solve(TWO, [1, 1, 1], "best"), UsageError, "las, ftf, makespan"),

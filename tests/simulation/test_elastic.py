@@ -18,7 +18,7 @@ from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.presets import GoodputParams, preset_policy
+from mast_opt.live.policies.presets import GoodputParams, ServiceParams, preset_policy
 from mast_opt.live.simulation.driver import simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.store.recovery import replay
@@ -43,8 +43,9 @@ def run(
     kinds = {server.name: server.gpu_type for server in servers}
     work = {name: Work(spec.duration_ms or 0, spec.checkpoint_ms, spec.restart_ms) for name, (_, spec) in jobs.items()}
     host = SimulatedHost(work, lambda job, server, other, tasks: SPEEDS.rate(jobs[job][1], kinds[server], None, tasks))
-    state, log = State(servers, tiers=(0, 1)), list[ev.Stored]()
-    rounds = preset_policy(policy, GoodputParams(round_s=2, reset_s=2), SPEEDS)
+    state, log = State(servers, tiers=(0, 1, 2)), list[ev.Stored]()
+    params = ServiceParams if policy == "singularity" else GoodputParams
+    rounds = preset_policy(policy, params(round_s=2, reset_s=2), SPEEDS)
 
     def keep(turn: Turn) -> None:
         log.extend(turn.events)
@@ -83,14 +84,31 @@ def test_one_job_shrinks_for_another_and_grows_again() -> None:
     assert allocation == pytest.approx(held.all / (8 * a_s))
 
 
-def drawn(seed: int) -> dict[str, tuple[int, ev.JobSpec]]:
+def test_under_singularity_the_least_important_shrinks_before_it_is_stopped_and_grows_again() -> None:
+    """Four GPUs: the first job has all of them, and gives up half when a second one comes."""
+    servers = (replace(ONE[0], gpus=4),)
+    spec = replace(SPEC, tasks=4, min_tasks=1, max_tasks=4)
+    fixed = replace(spec, tasks=2, min_tasks=None, max_tasks=None, duration_ms=60_000)
+    log = run(servers, {"low": (0, replace(spec, tier=2, duration_ms=600_000)), "high": (60_000, fixed)}, "singularity")
+    found = [
+        (one.at_ms, one.event.job, sum(share.tasks for share in one.event.shares))
+        for one in log
+        if isinstance(one.event, (ev.Placed, ev.Resized))
+    ]
+    assert found == [(0, "low", 4), (60_000, "low", 2), (60_000, "high", 2), (120_000, "low", 4)]
+    assert not any(isinstance(one.event, ev.StopAsked) for one in log)
+    stays = run(servers, {"low": (0, replace(fixed, tier=2, tasks=4)), "high": (30_000, fixed)}, "singularity")
+    assert any(isinstance(one.event, ev.StopAsked) for one in stays)  # one of fixed size is stopped
+
+
+def drawn(seed: int, tier: int) -> dict[str, tuple[int, ev.JobSpec]]:
     rng = np.random.default_rng(seed)
     found = {}
     for number in range(24):
         tasks, model = int(rng.choice([1, 2, 4])), "lm" if rng.random() < 0.6 else ""
         least, most = (1, int(rng.choice([tasks, 8]))) if number % 4 else (None, None)
         spec = ev.JobSpec(
-            tier=1, tasks=tasks, min_tasks=least, max_tasks=most, preemptible=rng.random() < 0.8, model=model,
+            tier=tier, tasks=tasks, min_tasks=least, max_tasks=most, preemptible=rng.random() < 0.8, model=model,
             duration_ms=int(rng.integers(500, 30_000)), checkpoint_ms=int(rng.choice([0, 700])),
             restart_ms=int(rng.choice([0, 300])), tenant=str(rng.choice(["x", "y"])),
         )  # fmt: skip
@@ -101,9 +119,9 @@ def drawn(seed: int) -> dict[str, tuple[int, ev.JobSpec]]:
 SERVERS = tuple(Server(f"{kind}{n}", "r", kind, "k", kind, 4, 0, 0) for kind in "hk" for n in range(2))
 
 
-@pytest.mark.parametrize(("seed", "policy"), [(0, "sia"), (1, "sia"), (2, "pollux")])
+@pytest.mark.parametrize(("seed", "policy"), [(0, "sia"), (1, "sia"), (2, "pollux"), (3, "singularity")])
 def test_random_traces_keep_every_rule(seed: int, policy: str) -> None:
-    jobs, digests, middle = drawn(seed), dict[int, str](), list[bytes]()
+    jobs, digests, middle = drawn(seed, 2 if policy == "singularity" else 1), dict[int, str](), list[bytes]()
 
     def look(state: State, turn: Turn) -> None:
         if turn.events:
@@ -119,13 +137,13 @@ def test_random_traces_keep_every_rule(seed: int, policy: str) -> None:
     resized = {one.event.job for one in log if isinstance(one.event, ev.Resized)}
     assert resized
     assert all(jobs[name][1].preemptible for name in resized)
-    again = State(SERVERS, tiers=(0, 1))
+    again = State(SERVERS, tiers=(0, 1, 2))
     for stored in log:
         again.apply(stored.seq, stored.at_ms, stored.event)
         assert again.digest() == digests.get(again.seq, again.digest())
     stored_state = state_from(middle[0])
     assert stored_state.digest() == digests[stored_state.seq]
-    for opening in (stored_state, State(SERVERS, tiers=(0, 1))):
+    for opening in (stored_state, State(SERVERS, tiers=(0, 1, 2))):
         replay(opening, log[opening.seq :])
         assert opening.digest() == again.digest()
         assert opening.fleet.running() == again.fleet.running()

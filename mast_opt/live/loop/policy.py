@@ -15,6 +15,8 @@ RUN_BY = frozenset({"duration_s", "steps", "model", "limit_s", "checkpoint_s", "
 """Optional columns of submissions by which jobs run and stop, whatever the policy."""
 EVERY_POLICY = PLACED_BY | RUN_BY
 """Columns that count whatever the policy."""
+SIZES = frozenset({"min_tasks", "max_tasks"})
+"""Columns of elastic jobs, which a policy that changes sizes ``reads``."""
 PARTS = "job_parts"
 """Table of traces whose jobs, those of several parts, a policy places only if it ``reads`` it."""
 CHANGES: frozenset[type] = frozenset(
@@ -41,7 +43,7 @@ class Policy(Protocol):
     @property
     def reads(self) -> frozenset[str]:
         """Optional columns of submissions that change what a policy does: ``EVERY_POLICY``, and what it looks at
-        itself; ``PARTS``, if it places jobs of several parts.
+        itself; ``PARTS``, if it places jobs of several parts; ``SIZES``, if it changes the tasks of running jobs.
         """
         ...
 

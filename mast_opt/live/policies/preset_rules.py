@@ -1,7 +1,7 @@
-"""Schedulers of the literature as rules of shares, for rounds: what each decides on jobs whose size is fixed.
+"""Schedulers of the literature as rules of shares, for rounds.
 
-The loop runs a gang whole or not at all and does not change its size. What a scheduler decides beyond that is not
-carried out; ``docs/policies-in-time.md`` says what that is for each.
+The loop runs a gang whole or not at all; the rules that ``resizes`` say also how large. What a scheduler decides beyond
+that is not carried out; ``docs/policies-in-time.md`` says what that is for each.
 """
 
 from dataclasses import dataclass
@@ -233,9 +233,10 @@ class Goodput(ShareRule):
         return shares
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ServiceLevels(ShareRule):
-    """Singularity on jobs of fixed size: parts of the time under guarantees by tier; what is left goes by weight.
+    """Singularity: sizes by ``singularity.fitted``, so that jobs shrink before they are stopped; then parts of the time
+    under guarantees by tier, and what is left goes by weight. An elastic job that runs stays on its GPU type.
 
     Where the guarantees are more than there is, all are cut by the same factor.
 
@@ -246,18 +247,28 @@ class ServiceLevels(ShareRule):
 
     guarantees: tuple[float, ...]
     weights: tuple[float, ...]
+    resizes: bool = True
 
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares by service levels."""
-        demand = jobs.demand
-        need = demand.need.max(axis=1)
-        whole = np.maximum(1.0, np.ceil(need))
+        demand, sizes = jobs.demand, jobs.sizes
+        assert sizes is not None
         floors = np.array([*self.guarantees, 0.0])[np.minimum(jobs.tier, len(self.guarantees))]
         weight = np.array(self.weights)[np.minimum(jobs.tier, len(self.weights) - 1)]
         total = float(demand.gpus.sum())
+        rate = sizes.rate.sum(axis=1) / (sizes.rate > 0).sum(axis=1)
+        chosen = singularity.fitted(sizes.job, sizes.need, rate, sizes.asked, jobs.tier, floors, total)
+        self.tasks = sizes.tasks[chosen]
+        floors = np.minimum(1.0, floors * rate[sizes.asked] / rate[chosen])
+        whole = np.maximum(1.0, np.ceil(sizes.need[chosen]))
         asked = float((floors * whole).sum())
         cut = min(1.0, (1 - 1e-9) * total / asked) if asked else 1.0
         found = singularity.solve(whole, total, weight=weight, guaranteed=floors * cut)
         if found.gpus is None:
             raise BackendError(f"no sizes were found: {found.status.value}")
-        return spread(np.minimum(1.0, found.gpus / whole), demand)
+        part = np.minimum(1.0, found.gpus / whole)
+        shares = spread(part, demand)
+        stays = np.flatnonzero((np.bincount(sizes.job) > 1) & (jobs.runs_on >= 0))  # elastic, so not moved as well
+        shares[stays] = 0.0
+        shares[stays, jobs.runs_on[stays]] = part[stays]
+        return shares

@@ -96,13 +96,14 @@ class RoundSizes:
         if not self._resizes:
             return None
         rows: list[tuple[int, Size]] = []
-        held = np.zeros(len(records), np.int64)
+        held, asked = np.zeros(len(records), np.int64), np.zeros(len(records), np.int64)
         for j, (at, record) in enumerate(zip(able.tolist(), records, strict=True)):
             tasks, choices = self.tasks(record), self._of.get(record.name, ())
             held[j] = tasks if record.name in running else 0
             if not choices or (held[j] and not record.spec.preemptible):
                 rate = table.rate[at] if self._aware else (table.rate[at] > 0).astype(np.float64)
                 choices = (Size(tasks, table.need[at], rate),)
+            asked[j] = len(rows) + max(0, sum(one.tasks <= record.spec.tasks for one in choices) - 1)
             rows += ((j, one) for one in choices)
         return Sizes(
             np.array([j for j, _ in rows]),
@@ -110,6 +111,7 @@ class RoundSizes:
             np.array([one.need.max() / WHOLE for _, one in rows]),
             np.array([one.rate for _, one in rows]),
             held,
+            asked,
         )
 
     def choose(self, table: RoundTable, able: IntArray, tasks: IntArray) -> None:

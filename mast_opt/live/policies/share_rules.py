@@ -31,6 +31,8 @@ class Sizes:
     """[S, G] rate with so many tasks on each type; 0 where the job cannot run with them."""
     held: IntArray
     """[J] tasks that each job has now; 0 for none."""
+    asked: IntArray
+    """[J] row of the size that each job asks for, or else of the next smaller one that it may have, or of its least."""
 
 
 @dataclass(frozen=True, eq=False)

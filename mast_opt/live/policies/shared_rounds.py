@@ -17,7 +17,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.policy import EVERY_POLICY, SIZES
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.speeds import REFERENCE, Speeds
 from mast_opt.live.policies.central_shares import Demand
@@ -63,7 +63,7 @@ class Rounds:
         self.name = name
         self.every_ms: int | None = None
         self.reads = EVERY_POLICY | {"preemptible"} | ({"tenant", "namespace"} if by_user else set())
-        self.reads |= {"min_tasks", "max_tasks"} if rule.resizes else set()
+        self.reads |= SIZES if rule.resizes else set()
         self._clear()
 
     def _clear(self) -> None:

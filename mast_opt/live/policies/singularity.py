@@ -4,12 +4,13 @@ A job keeps its number of workers; on fewer GPUs they take turns, so it runs on 
 guarantees a fraction of its demand over time. What is left goes where the weights are highest.
 """
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mast_opt.core.arrays import FloatArray
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.core.verdict import Conflict
@@ -118,3 +119,56 @@ def solve(
         for each, end in zip(sizes, ends)
     )
     return Sized(found.status, found.objective, found.bound, found.rate, shares)
+
+
+def fitted(
+    job: IntArray,
+    need: FloatArray,
+    rate: FloatArray,
+    asked: IntArray,
+    tier: IntArray,
+    floor: FloatArray,
+    capacity: float,
+) -> IntArray:
+    """Sizes with which all jobs run at once, as far as they can, so that as few as possible take turns.
+
+    Where they do not fit with what they ask for, jobs shrink by one size at a time: the least important tier first, and
+    in a tier the largest job. Into GPUs that are left over they grow: the most important tier first, the smallest job.
+
+    Args:
+        job: [S] position of the job that may have a size; sizes of a job are next to one another, and ascend.
+        need: [S] GPUs.
+        rate: [S]; a job grows only to be faster.
+        asked: [J] position of the size that each job asks for.
+        tier: [J] 0 is the most important.
+        floor: [J] part of its rate with that size below which a job is not shrunk.
+        capacity: GPUs that there are.
+
+    Returns:
+        [J] position of the size that each job has.
+    """
+    size = asked.copy()
+    left = capacity - float(need[size].sum())
+
+    def change(members: list[int], by: int) -> None:
+        """Let jobs shrink (by −1) until all fit, or grow (by 1) as long as one can."""
+        nonlocal left
+        queue = [(by * need[size[j]], by * j, j) for j in members]
+        heapq.heapify(queue)
+        while queue and (by > 0 or left < 0):
+            _, _, j = heapq.heappop(queue)
+            at, to = size[j], size[j] + by
+            if not 0 <= to < len(job) or job[to] != j:
+                continue
+            more = float(need[to] - need[at])
+            if rate[to] >= floor[j] * rate[asked[j]] if by < 0 else more <= left and rate[to] > rate[at]:
+                size[j] = to
+                left -= more
+                heapq.heappush(queue, (by * need[to], by * j, j))
+
+    of_tier = [np.flatnonzero(tier == one).tolist() for one in np.unique(tier)]
+    for members in reversed(of_tier):
+        change(members, -1)
+    for members in of_tier:
+        change(members, 1)
+    return size

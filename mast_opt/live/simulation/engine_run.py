@@ -9,7 +9,7 @@ from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
-from mast_opt.live.loop.policy import Policy
+from mast_opt.live.loop.policy import SIZES, Policy
 from mast_opt.live.loop.state import State
 from mast_opt.live.simulation.driver import Happening, simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
@@ -77,7 +77,7 @@ def engine_log(
 
     host = SimulatedHost(
         work,
-        trace.rate() if jobs.model or "min_tasks" in policy.reads else None,
+        trace.rate() if jobs.model or (jobs.elastic and not SIZES.isdisjoint(policy.reads)) else None,
         servers=trace.servers,
         network=slow.network,
         solver=slow.solver,

@@ -96,6 +96,11 @@ class Submissions:
             found[j] = sum(part.tasks * part.mgpu for part in parts)
         return found
 
+    @property
+    def elastic(self) -> bool:
+        """Whether a submitted job states other sizes than its own."""
+        return bool((self.min_tasks >= 0).any() or (self.max_tasks >= 0).any())
+
     def spec(self, j: int) -> JobSpec:
         """Specification of the trace's j-th job, as its event states it."""
         found: dict[str, Any] = {name: int(getattr(self, name)[j]) for name in (*_NUMBERS, *_OPTIONAL)}

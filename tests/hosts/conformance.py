@@ -14,15 +14,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mast_opt.live.hosts.protocol import Host
+from mast_opt.core.errors import UsageError
+from mast_opt.live.hosts.protocol import Can, Host
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Start, Stop
+from mast_opt.live.loop.commands import Resize, Start, Stop
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.policy import Policy
+from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.presets import ServiceParams, preset_policy
 from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.turn_requests import Request
 from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.recovery import recovered
 from mast_opt.live.store.sql_store import SqlStore
@@ -92,11 +97,15 @@ class World(ABC):
     def most_starts(self) -> int:
         """How often one attempt has been started at most."""
 
+    def tasks_of(self, name: str) -> int:
+        """Tasks of work that runs, on a host that changes them."""
+        raise NotImplementedError
+
     # --- the loop ---
 
-    def begin(self, store: SqlStore) -> Live:
+    def begin(self, store: SqlStore, policy: Callable[[], Policy] = Mast) -> Live:
         self.live = Live(
-            store, opening_of(store, self.servers()), Mast, self.host,
+            store, opening_of(store, self.servers()), policy, self.host,
             LiveParams(observe_s=0.5, ttl_s=10_000.0, limit_grace_ms=int(1000 * (self.limit_grace_s or 0))),
             clock=lambda: self.now_ms, ticks=lambda: self.now_ms / 1000,
         )  # fmt: skip
@@ -202,6 +211,34 @@ class Conformance:
         world.settle(12)
         assert list(world.runs()) == ["a"]
         assert world.most_starts() <= 1
+        self.check(world, store)
+
+    def test_running_work_is_resized_or_a_policy_that_would_is_refused(self, world: World, store: SqlStore) -> None:
+        def resizing() -> Policy:
+            return preset_policy("singularity", ServiceParams(round_s=1, reset_s=0), Speeds({}))
+
+        host = world.host(lambda job: ev.JobSpec())
+        if Can.RESIZE not in host.can:
+            with pytest.raises(UsageError, match=f"singularity changes .* the host {host.name} cannot; expected"):
+                world.begin(store, resizing)
+            with pytest.raises(UsageError, match="it got Resize"):
+                host.carry_out(0, Resize(1, "a", 1, ()))
+            return
+        live = world.begin(store, resizing)
+        elastic = ev.JobSpec(tier=2, mgpu=1000, tasks=8, min_tasks=1, preemptible=True)
+        live.submit(Request((ev.Submitted("a", elastic),), lambda verdicts: (201, "")))
+        world.settle()
+        assert world.tasks_of("a") == 8
+        world.submit("b", 8)
+        world.submit("c", 4)
+        world.settle(12)
+        assert set(world.runs()) == {"a", "b", "c"}
+        assert world.tasks_of("a") == 4
+        world.end("c")
+        world.settle(12)
+        assert world.tasks_of("a") == 8
+        assert world.records()["a"].attempt == 1
+        assert store.open_commands() == []
         self.check(world, store)
 
     def test_work_that_is_lost_runs_again(self, world: World, store: SqlStore) -> None:

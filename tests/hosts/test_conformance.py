@@ -95,6 +95,9 @@ class SimulatedWorld(World):
     def most_starts(self) -> int:
         return max(self.starts.values())
 
+    def tasks_of(self, name: str) -> int:
+        return sum(share.tasks for share in self.of._host._running[name].shares)
+
 
 class KueueWorld(World):
     """Workloads come through Kueue, and go on without us."""

@@ -9,10 +9,11 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.protocol import Can, Host
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Drop, Start, Stop
+from mast_opt.live.loop.commands import Drop, Resize, Start, Stop
 from mast_opt.problems.job_placement.live_fleet.types import Share
 
 SPECS = {"short": ev.JobSpec(duration_ms=10), "long": ev.JobSpec(duration_ms=1000), "unknown": ev.JobSpec()}
+SPECS["elastic"] = ev.JobSpec(duration_ms=1000, tasks=4, min_tasks=1, restart_ms=100)
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_a_job_runs_as_long_as_it_says(host: Host) -> None:
     assert host.next_ms() == 15
     assert host.reports(14) == []
     assert list(host.observe()) == [("short", 1)]
-    assert host.reports(15) == [ev.Finished("short", 1)]
+    assert host.reports(15) == [ev.Finished("short", 1, 10)]
     assert list(host.observe()) == []
 
 
@@ -52,6 +53,18 @@ def test_twice_is_once(host: Host) -> None:
     assert list(host.observe()) in ([], [("long", 1)])
 
 
+def test_an_elastic_job_works_in_proportion_to_its_tasks(host: Host) -> None:
+    host.carry_out(0, Start("elastic", 1, (Share("s1", 4, dict.fromkeys(range(4), 1000)),)))
+    half = Resize(9, "elastic", 1, (Share("s1", 2, {0: 1000, 1: 1000}),))
+    for _ in range(2):
+        host.carry_out(600, half)
+    assert host.reports(1399) == [ev.Started("elastic", 1)]
+    assert host.next_ms() == 600 + 100 + 2 * 400  # a restart, and the rest at half of the speed
+    assert host.reports(1500) == [ev.Finished("elastic", 1, 1400)]
+    host.carry_out(1600, half)  # of an attempt that is over
+    assert host.reports(10**9) == []
+
+
 def test_what_is_not_there_has_stopped(host: Host) -> None:
     host.carry_out(0, Stop("never", 3, "x"))
     assert host.reports(0) == [ev.Stopped("never", 3, 0, 0)]
@@ -59,7 +72,7 @@ def test_what_is_not_there_has_stopped(host: Host) -> None:
 
 def test_it_says_what_it_cannot_do(host: Host) -> None:
     assert Can.COPY not in host.can
-    with pytest.raises(UsageError, match="starts and stops"):
+    with pytest.raises(UsageError, match="starts, stops and resizes"):
         host.carry_out(0, Drop(1, "logs", "east"))
 
 

@@ -4,9 +4,11 @@ import enum
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Stop
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Resize, Stop
 from mast_opt.live.loop.events import Event
 from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import SIZES, Policy
 
 Attempt = tuple[str, int]
 """A job, and the number of its attempt."""
@@ -19,6 +21,8 @@ class Can(enum.Enum):
     COPY = "copy"
     """The host copies datasets between regions, and deletes replicas."""
     MOVE_SERVERS = "move-servers"
+    RESIZE = "resize"
+    """The host gives a running job other tasks. A loop over another host has no policy that changes sizes."""
     MAKE_ROOM = "make-room"
     """The host chooses and stops victims itself when a job starts, perhaps others than the loop would. The loop
     therefore starts a job before the victims have stopped. A command to stop a job is only a hint for such a host."""
@@ -29,6 +33,7 @@ _NEEDS: Mapping[type[Command], frozenset[Can]] = {
     Copy: frozenset({Can.COPY}),
     Drop: frozenset({Can.COPY}),
     Move: frozenset({Can.MOVE_SERVERS}),
+    Resize: frozenset({Can.RESIZE}),
 }
 """Command → abilities, of which one is enough."""
 
@@ -57,7 +62,7 @@ class Host(Protocol):
 
     def carry_out(self, now_ms: int, command: Command) -> None:
         """Begin to carry out a command; its outcome is reported. This may not block for long. Nothing is reported of a
-        ``Drop``: the host has carried it out when this returns."""
+        ``Drop`` or a ``Resize``: the host has carried it out when this returns."""
         ...
 
     def reports(self, now_ms: int) -> Sequence[Event]:
@@ -90,3 +95,12 @@ def within_abilities(host: Host, commands: Iterable[Command]) -> list[Command]:
     """Commands that a host is able to carry out. The others are left to people: a host that copies no data neither
     makes nor deletes a replica."""
     return [one for one in commands if type(one) not in _NEEDS or not host.can.isdisjoint(_NEEDS[type(one)])]
+
+
+def check_resizes(host: Host, policy: Policy) -> None:
+    """Raises UsageError for a policy that changes the sizes of running jobs over a host that cannot."""
+    if Can.RESIZE not in host.can and not SIZES.isdisjoint(policy.reads):
+        raise UsageError(
+            f"the policy {policy.name} changes the tasks of running jobs, and the host {host.name} cannot; "
+            "expected a policy that leaves jobs the tasks that they ask for, such as mast"
+        )

@@ -6,9 +6,10 @@ from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.protocol import Attempt, Can
-from mast_opt.live.loop.commands import Command, Start, Stop
+from mast_opt.live.loop.commands import Command, Resize, Start, Stop
 from mast_opt.live.loop.events import Event, JobSpec
 from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.speeds import REFERENCE
 from mast_opt.live.simulation.host import SimulatedHost, Work
 
 DEFAULT_MS = 60_000
@@ -23,12 +24,14 @@ class SimulatedLiveHost:
     """
 
     name = "sim"
-    can = frozenset({Can.STOP})
+    can = frozenset({Can.STOP, Can.RESIZE})
 
     def __init__(self, spec_of: Callable[[str], JobSpec], default_ms: int = DEFAULT_MS) -> None:
         self._spec_of, self._default_ms = spec_of, default_ms
         self._work: dict[str, Work] = {}
-        self._host = SimulatedHost(self._work)
+        self._asked: dict[str, int] = {}
+        """Elastic job → tasks with which it runs at its speed."""
+        self._host = SimulatedHost(self._work, self._rate)
 
     def resume(self, jobs: Iterable[JobRecord]) -> None:
         """Take over no jobs: what ran before ended with its process."""
@@ -41,13 +44,20 @@ class SimulatedLiveHost:
 
     def carry_out(self, now_ms: int, command: Command) -> None:
         """Carry out a command on the simulated servers."""
-        if not isinstance(command, (Start, Stop)):
-            raise UsageError(f"the simulated host starts and stops jobs; it got {type(command).__name__}")
+        if not isinstance(command, (Start, Stop, Resize)):
+            raise UsageError(f"the simulated host starts, stops and resizes jobs; it got {type(command).__name__}")
         if isinstance(command, Start) and command.job not in self._work:
             spec = self._spec_of(command.job)
             duration = self._default_ms if spec.duration_ms is None else spec.duration_ms
+            if spec.sizes[0] < spec.sizes[1]:
+                self._asked[command.job] = spec.tasks
             self._work[command.job] = Work(duration, spec.checkpoint_ms, spec.restart_ms, limit_ms=spec.longest_ms)
         self._host.carry_out(now_ms, command)
+
+    def _rate(self, job: str, server: str, partner: str, tasks: int) -> int:
+        """Millionths of its speed at which a job runs: an elastic one in proportion to its tasks."""
+        asked = self._asked.get(job)
+        return REFERENCE if asked is None else REFERENCE * tasks // asked
 
     def reports(self, now_ms: int) -> Sequence[Event]:
         """Events of simulated jobs that are due."""
@@ -56,6 +66,7 @@ class SimulatedLiveHost:
             name: Any = getattr(event, "job", None)
             if type(event).__name__ in ("Finished", "Failed"):
                 self._work.pop(name, None)
+                self._asked.pop(name, None)
         return found
 
     def happened(self, now_ms: int, event: Event) -> Sequence[Event]:

@@ -17,7 +17,7 @@ from itertools import chain
 
 from mast_opt.core.errors import MastOptError, UsageError
 from mast_opt.core.memory import available_bytes
-from mast_opt.live.hosts.protocol import Host, within_abilities
+from mast_opt.live.hosts.protocol import Host, check_resizes, within_abilities
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command
 from mast_opt.live.loop.engine import Engine, Turn
@@ -107,7 +107,8 @@ class Live:
 
     Args:
         opening: the state before the first event.
-        policy: makes the policy; it is made again when the state is read again.
+        policy: makes the policy; it is made again when the state is read again. One that changes sizes of running jobs
+            over a host that cannot is refused (UsageError) by ``begin`` and ``start``.
         host_of: the host, given what jobs ask for.
         clock: ms since 1970; it may go back, the loop does not.
         ticks: seconds that never go back.
@@ -496,7 +497,9 @@ class Live:
             found = found_in(self._store, self._opening)
             self._last_ms = found.state.now_ms
             self._anchor = max(self._clock(), found.state.now_ms), self._ticks()
-            self._engine = Engine(found.state, self._policy(), most_starts=MOST_STARTS)
+            policy = self._policy()
+            check_resizes(self.host, policy)
+            self._engine = Engine(found.state, policy, most_starts=MOST_STARTS)
             self._snapshot_seq = found.snapshot_seq
             state, now = found.state, self.now_ms()
             self.host.resume(state.jobs.values())

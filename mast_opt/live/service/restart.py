@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.protocol import Attempt, Can, Host
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Start, Stop
+from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Resize, Start, Stop
 from mast_opt.live.loop.event_log import record_of
 from mast_opt.live.loop.job_states import HOLDING, JobState
 from mast_opt.live.loop.jobs import JobRecord
@@ -19,8 +19,8 @@ from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 _ENDS = (ev.Stopped, ev.Finished, ev.Failed)
-_KINDS: Mapping[str, type[Start | Stop | Copy | Drop | Move]] = {
-    cls.__name__: cls for cls in (Start, Stop, Copy, Drop, Move)
+_KINDS: Mapping[str, type[Start | Stop | Copy | Drop | Move | Resize]] = {
+    cls.__name__: cls for cls in (Start, Stop, Copy, Drop, Move, Resize)
 }
 
 

@@ -228,7 +228,7 @@ class SimulatedHost:
     def _resize(self, now_ms: int, command: Resize) -> None:
         """Save the work of a simulated job; it goes on with other tasks after its restart."""
         attempt = self._running.get(command.job)
-        if attempt is None or attempt.number != command.attempt or attempt.stopping:
+        if attempt is None or attempt.number != command.attempt or attempt.stopping or attempt.shares == command.shares:
             return
         attempt.rates.append((max(now_ms, attempt.since_ms), 0))
         attempt.shares, attempt.since_ms = command.shares, now_ms + attempt.work.restart_ms

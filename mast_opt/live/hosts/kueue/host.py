@@ -70,6 +70,8 @@ class KueueHost:
 
     name = "kueue"
     can = frozenset({Can.MAKE_ROOM})
+    """Kueue resizes no job: with the feature gate ``ElasticJobsViaWorkloadSlices`` it follows the owner of a job who
+    does."""
 
     def __init__(
         self,

@@ -73,6 +73,8 @@ class SlurmHost:
 
     name = "slurm"
     can = frozenset({Can.STOP})
+    """Slurm resizes no job: a running one can give up nodes, but gets more only by merging with another job, and only
+    where ``permit_job_expansion`` allows that."""
 
     def __init__(
         self,

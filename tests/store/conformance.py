@@ -68,6 +68,7 @@ class Conformance:
         for wrong in (
             Batch(1, timers(2, 1)),
             Batch(3, timers(4, 1)),
+            Batch(3, (), answers=(ANSWER,)),
             Batch(2, timers(4, 1)),
             Batch(2, timers(3, 1) * 2),
         ):

@@ -128,7 +128,7 @@ def main() -> None:
     given = parser.parse_args()
     shutil.rmtree(given.folder, ignore_errors=True)
     gc.set_threshold(*COLLECT_AFTER)  # as the service does
-    store, ended = open_sqlite(given.folder), SimpleNamespace(returncode=0, poll=lambda: 0, terminate=int, wait=int)
+    store, ended = open_sqlite(given.folder), SimpleNamespace(returncode=0, poll=lambda: 0, kill=int, wait=int)
     opening = opening_of(store, read_trace(FLEET).servers)
     live = Live(store, opening, Mast, SimulatedLiveHost, saves=lambda epoch: ended)  # type: ignore[arg-type,return-value]
     live.start()

@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from io import BytesIO
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -18,7 +20,7 @@ from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.service import forecast_child, snapshot_child
-from mast_opt.live.service.live import Live, LiveParams
+from mast_opt.live.service.live import MOST_SAVING_S, Live, LiveParams
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.store.errors import Fenced
 from mast_opt.live.store.records import Batch
@@ -38,22 +40,22 @@ class Child:
     def poll(self) -> int | None:
         return self.returncode
 
-    def terminate(self) -> None:
-        self.returncode = -15
+    def kill(self) -> None:
+        self.returncode = -9
 
     def wait(self) -> int | None:
         return self.returncode
 
 
 def test_the_loop_goes_on_while_another_process_saves(tmp_path: Path) -> None:
-    store, begun = open_sqlite(tmp_path), list[Child]()
+    store, begun, ticks = open_sqlite(tmp_path), list[Child](), 0.0
 
     def saves(epoch: int) -> Any:
         begun.append(Child())
         return begun[-1]
 
     params = LiveParams(snapshot_every=20)
-    live = Live(store, opening_of(store, SERVERS), Mast, SimulatedLiveHost, params, saves=saves)
+    live = Live(store, opening_of(store, SERVERS), Mast, SimulatedLiveHost, params, saves=saves, ticks=lambda: ticks)
     live.begin()
     for number in range(30):
         submit(live, f"a{number}", spec=LONG)
@@ -72,10 +74,48 @@ def test_the_loop_goes_on_while_another_process_saves(tmp_path: Path) -> None:
         submit(live, f"c{number}", spec=LONG)
         live.step()
     assert len(begun) == 3
+    ticks += MOST_SAVING_S
+    live.step()
+    assert begun[2].returncode is None
+    ticks += 1  # it hangs
+    live.step()
+    assert begun[2].returncode == -9
+    for number in range(10):
+        submit(live, f"d{number}", spec=LONG)
+        live.step()
+    assert len(begun) == 4
     with pytest.raises(Fenced):
         snapshot_child.save(store, live.epoch - 1, 0)
     live.close()
-    assert begun[2].returncode == -15
+    assert begun[3].returncode == -9
+    store.close()
+
+
+def test_a_process_that_cannot_begin_stops_no_turn(tmp_path: Path) -> None:
+    store, tried = open_sqlite(tmp_path), list[int]()
+
+    def saves(epoch: int) -> Any:
+        tried.append(epoch)
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    def predicts(now_ms: int, out: IO[bytes]) -> Any:
+        tried.append(now_ms)
+        raise OSError(12, "Cannot allocate memory")
+
+    params, opening, ticks = LiveParams(snapshot_every=20), opening_of(store, SERVERS), count(0.0, 1.0)
+    live = Live(
+        store, opening, Mast, SimulatedLiveHost, params, saves=saves, predicts=predicts, ticks=partial(next, ticks)
+    )
+    live.begin()
+    engine = live._engine
+    for number in range(30):
+        submit(live, f"a{number}", spec=LONG)
+        assert live.step()
+    assert live._engine is engine  # the log was not read again
+    assert live.epoch in tried
+    assert len(tried) < 30
+    assert any(one != live.epoch for one in tried)
+    live.close()
     store.close()
 
 

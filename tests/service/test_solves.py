@@ -27,7 +27,7 @@ from mast_opt.live.service.app import build
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.service.solve_files import LOST, OUTCOME, PLAN
-from mast_opt.live.service.solves import Solves
+from mast_opt.live.service.solves import MOST_AT_ONCE, Solves
 from mast_opt.live.service.turn_requests import Request
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import open_sqlite
@@ -265,6 +265,18 @@ def test_a_solver_that_does_not_fit_says_so(client: TestClient) -> None:
     found = ended(client, begin(client, {"path": "data", "solver": "ras"}))
     assert (found["status"], found["plan"]) == ("FAILED", None)
     assert "ras" in found["error"]
+
+
+def test_a_solve_that_cannot_begin_is_lost_and_takes_no_place(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(folder: Path) -> Any:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    few(client)
+    monkeypatch.setattr(solves_module, "begin_process", busy)
+    for _ in range(MOST_AT_ONCE + 1):
+        assert ended(client, begin(client, {"path": "data"}))["status"] == "LOST"
 
 
 def test_without_a_folder_nothing_is_solved(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -27,6 +27,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Server
 from tests.narrowing import some
 from tests.service.loops import SERVERS, web
 from tests.service.test_live import until
+from tests.service.test_snapshots import Child
 
 JOB = {"gpus": 8, "tier": 1, "duration_s": 999, "preemptible": False}
 
@@ -121,6 +122,27 @@ def test_a_child_that_fails_predicts_nothing(tmp_path: Path) -> None:
         "predicted_at_ms": None,
     }
     starts.keep(61.0, 7, state)
+    starts.close()
+
+
+def test_a_child_that_hangs_is_ended(tmp_path: Path) -> None:
+    begun = list[Child]()
+
+    def begin(now_ms: int, out: IO[bytes]) -> Any:
+        begun.append(Child())
+        return begun[-1]
+
+    state = State(SERVERS, tiers=(1,))
+    for event in (*state.opening(), ev.Submitted("w", ev.JobSpec(tier=1))):
+        state.apply(state.seq + 1, 5, event)
+    starts = StartTimes(begin)
+    for now_s in (0.0, 600.0):
+        starts.keep(now_s, 5, state)
+        assert begun[0].returncode is None
+    for now_s in (601.0, 602.0, 603.0):
+        starts.keep(now_s, 5, state)
+    assert begun[0].returncode == -9
+    assert len(begun) == 2
     starts.close()
 
 

@@ -64,8 +64,8 @@ class Child:
         self._until = self._loop.time()
         return self.poll() or 0
 
-    def terminate(self) -> None:
-        self.returncode = -15 if self.returncode is None else self.returncode
+    def kill(self) -> None:
+        self.returncode = -9 if self.returncode is None else self.returncode
 
     def close(self) -> None:
         """Its standard input ends, so it ends soon."""

@@ -85,6 +85,8 @@ class LiveParams:
     limit_grace_ms: int = 0
 
 
+MOST_SAVING_S = 1800.0
+"""Seconds after which the process that writes a snapshot hangs: it is ended, and another one begins later."""
 DISAGREEMENTS = 5
 """Times in a row that a loop reads its log again where what the host reports does not fit."""
 
@@ -133,6 +135,7 @@ class Live:
         self.promote_ms, self.limit_grace_ms = self._params.promote_ms, self._params.limit_grace_ms
         self._clock, self._ticks, self._saves = clock, ticks, saves
         self._saving: subprocess.Popen[bytes] | None = None
+        self._saving_since = 0.0
         self.starts = StartTimes(predicts)
         self._anchor = clock(), ticks()
         """Time of the clock when it was last ahead, and ticks then."""
@@ -200,7 +203,7 @@ class Live:
         if self._thread.is_alive():
             self._thread.join()
         if self._saving is not None:
-            self._saving.terminate()
+            self._saving.kill()  # what it writes is one transaction
             self._saving.wait()
         self.starts.close()
         if not self.problem:
@@ -411,7 +414,7 @@ class Live:
             if self._saves is None:
                 self._save_snapshot()
             else:
-                self._saving = self._saves(self.epoch)
+                self._begin_saving(self._saves)
         self.starts.keep(now, self.now_ms(), self._engine.state)
         if now - self._looked > self._params.observe_s:
             self._looked = now
@@ -428,13 +431,25 @@ class Live:
         self._give(self.now_ms(), found.commands)
 
     def _look_at_saving(self, process: subprocess.Popen[bytes]) -> None:
-        """Note the end of the process that writes the service's snapshot; one that failed is tried again some events
-        later.
+        """Note the end of the process that writes the service's snapshot, and end one that hangs; one that failed is
+        tried again some events later.
         """
         if process.poll() is not None:
             self._saving = None
-            some_later = self._engine.state.seq - self._params.snapshot_every * 9 // 10
-            self._snapshot_seq = max(self._store.newest_snapshot(), some_later if process.returncode else 0)
+            self._snapshot_seq = max(self._store.newest_snapshot(), self._some_later() if process.returncode else 0)
+        elif self._ticks() - self._saving_since > MOST_SAVING_S:
+            process.kill()
+
+    def _begin_saving(self, saves: Callable[[int], subprocess.Popen[bytes]]) -> None:
+        """Begin the process that writes the service's snapshot, or try it again some events later."""
+        try:
+            self._saving, self._saving_since = saves(self.epoch), self._ticks()
+        except OSError:  # no memory, or as many processes as there may be
+            self._snapshot_seq = self._some_later()
+
+    def _some_later(self) -> int:
+        """The event after which a snapshot would be due again in a tenth of the usual events."""
+        return self._engine.state.seq - self._params.snapshot_every * 9 // 10
 
     def _save_snapshot(self) -> None:
         """Save a snapshot of the loop's state to the store."""

@@ -171,7 +171,8 @@ class Solves:
             if asked:
                 self._solves[solve.id] = solve
         if asked:
-            self._processes[solve.id] = begin_process(self.folder_of(solve))
+            with suppress(OSError):  # no memory, or as many processes as there may be: the solve is lost
+                self._processes[solve.id] = begin_process(self.folder_of(solve))
             self._watch(solve)
         else:
             shutil.rmtree(self.folder_of(solve), ignore_errors=True)

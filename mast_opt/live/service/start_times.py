@@ -7,6 +7,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import IO, Any
 
@@ -21,6 +22,8 @@ from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 EVERY_S = 60.0
 """Seconds between two times that starts are predicted."""
+MOST_S = 600.0
+"""Seconds after which the child process that predicts starts hangs, and is ended."""
 MOST_SERVERS = 2000
 """Servers in service up to which changes are looked at that make a job fit sooner, but not at once."""
 Begin = Callable[[int, IO[bytes]], subprocess.Popen[bytes]]
@@ -53,6 +56,8 @@ class StartTimes:
         if self._asking is not None:
             process, out, asked_ms = self._asking
             if process.poll() is None:
+                if now_s - self._begun_s > MOST_S:
+                    process.kill()  # it hangs
                 return
             self._asking = None
             with out:
@@ -67,8 +72,10 @@ class StartTimes:
         elif self._begin is not None and now_s - self._begun_s >= EVERY_S:
             self._begun_s = now_s
             if any(record.waits for record in state.jobs.values()):
-                out = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as the process runs
-                self._asking = self._begin(now_ms, out), out, now_ms
+                with suppress(OSError), ExitStack() as stack:  # it may lack memory or processes: a minute later
+                    out = stack.enter_context(tempfile.TemporaryFile())
+                    self._asking = self._begin(now_ms, out), out, now_ms
+                    stack.pop_all()  # it is open as long as the process runs
 
     def close(self) -> None:
         """End the child process, if there is one."""

@@ -98,16 +98,25 @@ def noticed(value: float, what: str) -> float:
     """A figure as it is shown to people: 0 for an amount of GPUs, TB or USD below ``NOTICED``.
 
     Args:
-        what: the figure's name or unit, such as ``overload_gpus`` or ``USD a month``.
+        what: the figure's name or unit, such as ``overload_gpus`` or ``USD a month``. GPUs are whole from 1 on.
     """
     words = set(what.lower().replace("_", " ").split())
-    amount = bool(words & {"gpus", "tb", "usd"}) and "share" not in words
-    return 0.0 if amount and abs(value) < NOTICED else value
+    if not words & {"gpus", "tb", "usd"} or "share" in words:
+        return value
+    if abs(value) < NOTICED:
+        return 0.0
+    return float(round(value)) if "gpus" in words and abs(value) >= 1 else value
 
 
-def ratio(value: float) -> str:
-    """A ratio with two decimals, or with as many as show on which side of 1 it is."""
-    digits = next((n for n in range(2, 7) if round(value, n) != 1), 2)
+def gpus(value: float | None) -> str:
+    """A number of GPUs for people: whole from 1 on, since nobody has a third of one, and with decimals below it, where
+    work shares one."""
+    return UNKNOWN if value is None else plain(round(noticed(value, "gpus"), 2))
+
+
+def ratio(value: float, marks: Collection[float] = (1.0,)) -> str:
+    """A ratio with two decimals, or with as many as show on which side of every mark it is."""
+    digits = next((n for n in range(2, 7) if round(value, n) not in marks), 2)
     return f"{value:.{digits}f}"
 
 

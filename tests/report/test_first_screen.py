@@ -21,9 +21,10 @@ from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
 from mast_opt.planner.report.result_sections import SINGLE_COPIES, goal_sections, lost_data_words, shown
 from mast_opt.planner.report.terminal.diff_and_migration import show_diff
+from mast_opt.planner.report.terminal.sections import show_section
 from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Loss
-from mast_opt.problems.kind.presentation import Spans
+from mast_opt.problems.kind.presentation import Form, Head, Section, Spans
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import check_plan, kind_of
 from tests.data_placement.workshop import PLAN, PROBLEM
@@ -210,12 +211,35 @@ def test_kinds_without_answers_have_no_first_screen() -> None:
     ("value", "unit", "text"),
     [
         *((0.063, "overload_gpus", "0"), (0.063, "peak_ratio", "0.06"), (0.4321, "overload_gpus", "0.43")),
+        *((20.35, "overload_gpus", "20"), (688.02, "gpus", "688"), (1.7, "unserved_gpus", "2")),
         *((1.0005, "peak_ratio", "1.0005"), (0.99996, "peak_ratio", "0.99996"), (1.0, "peak_ratio", "1")),
         *((0.063, "share of GPU work", "6.3%"), (5_343_048.4, "USD a month", "5,343,048"), (0.04, "USD", "0")),
     ],
 )
 def test_a_figure_is_nothing_or_shows_on_which_side_of_1_it_is(value: float, unit: str, text: str) -> None:
     assert shown(value, unit) == text
+
+
+def test_a_ratio_does_not_seem_to_be_at_a_limit_that_it_crosses() -> None:
+    assert (shown(0.9006, "peak_ratio", (0.9, 1.0)), shown(0.9, "peak_ratio", (0.9, 1.0))) == ("0.901", "0.9")
+    section = Section("Ratios", (Head("ratio", Form.RATIO, (0.9, 1.0)),), ((0.9006,), (1.004,), (0.9,)))
+    console = Console(file=io.StringIO(), width=80)
+    show_section(console, section)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    text = page(replace(report(PROBLEM, PLAN, losses=False), sections=(section,)))
+    for ratio in ("0.901", "1.004", "0.90"):
+        assert f"{ratio}\n" in printed
+        assert f">{ratio}</td>" in text
+
+
+def test_people_see_whole_gpus_and_files_the_exact_number() -> None:
+    section = Section("Work", (Head("GPUs", Form.GPUS),), ((20.35,), (0.25,), (0.03,), (None,)))
+    console = Console(file=io.StringIO(), width=80)
+    show_section(console, section)
+    lines = [line.strip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert lines[-4:] == ["20", "0.25", "0", "–"]
+    text = page(replace(report(PROBLEM, PLAN, losses=False), sections=(section,)))
+    assert '<td class="n" data-value="20.35">20</td>' in text
 
 
 def test_what_rounds_to_nothing_is_nothing_everywhere() -> None:

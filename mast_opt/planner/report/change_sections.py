@@ -72,8 +72,13 @@ def stuck_section(order: Order) -> Section:
 
 def stops_section(order: Order) -> Section:
     """A row for all work that has to stop for a while."""
-    gpus = Head("GPUs", _form("GPUs", [stop.gpus for stop in order.stopped]))
-    heads = (Head("work"), Head("share", Form.AMOUNT), gpus, _day(order, "stops on"), Head("for days", Form.COUNT))
+    heads = (
+        Head("work"),
+        Head("share", Form.AMOUNT),
+        Head(GPUS, Form.GPUS),
+        _day(order, "stops on"),
+        Head("for days", Form.COUNT),
+    )
     rows = tuple((stop.what, stop.share, stop.gpus, _when(order, stop.day), stop.days) for stop in order.stopped)
     note = "0 days: less than one." if any(not stop.days for stop in order.stopped) else ""
     return Section("Work that stops for a while", heads, rows, note)
@@ -119,7 +124,7 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
     columns: list[tuple[Head, list[Cell]]] = []
     for unit in units:
         amounts = [move.amount if move.unit == unit else None for move in moves]
-        columns.append((Head(unit, _form(unit, amounts)), [*amounts]))
+        columns.append((Head(unit, Form.GPUS if unit == GPUS else Form.AMOUNT), [*amounts]))
     if any(move.share not in (None, 1.0) for move in moves):
         columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
     return columns
@@ -128,9 +133,3 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
 def _filled(cells: Iterable[object]) -> bool:
     """Whether any cell of a section's column has a value."""
     return any(cell is not None for cell in cells)
-
-
-def _form(unit: str, amounts: Iterable[float | None]) -> Form:
-    """The form of a column of steps: whole GPUs, as they are ordered, where none is a part of one."""
-    whole = unit == GPUS and all(amount is None or amount >= 1 for amount in amounts)
-    return Form.COUNT if whole else Form.AMOUNT

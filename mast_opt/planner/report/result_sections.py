@@ -1,11 +1,11 @@
 """Answers of the analyses as sections: what a terminal shows, and what is written into files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from mast_opt.core.dates import date_of
-from mast_opt.core.wording import UNKNOWN, counted, noticed, percent, plain, ratio
+from mast_opt.core.wording import NOTICED, UNKNOWN, counted, noticed, percent, plain, ratio
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
@@ -160,11 +160,13 @@ def _missing_rows(
     ]
 
     def cell(one: RegionLoss | None, gpus: Callable[[RegionLoss], float], first: bool) -> str:
-        """A figure with the mark of those that are not proven, and the region in the first row."""
+        """A figure with the mark of those that are not proven, and the region in the first row. No placement misses
+        less than the work whose data is lost, so that figure needs no proof."""
         if one is None:
             return UNPROVEN
-        marks = [*([one.region] if worst and first else []), *([] if one.proven else [UNPROVEN])]
-        return " ".join((shown(gpus(one), ""), *(f"({mark})" for mark in marks)))
+        certain = one.proven or gpus(one) - one.lost_gpus < NOTICED
+        marks = [*([one.region] if worst and first else []), *([] if certain else [UNPROVEN])]
+        return " ".join((shown(gpus(one), "gpus"), *(f"({mark})" for mark in marks)))
 
     shown_rows = rows if any(losses) else rows[:1]
     return tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in shown_rows)
@@ -187,8 +189,9 @@ def goal_sections(
     measured = {name: {**one.verdict.terms, **one.verdict.metrics} for name, one in figures.items()}
     names = kind.presentation.compared or {name: name for one in figures.values() for name in one.verdict.metrics}
     units = {name: kind.terms[name].unit if name in kind.terms else name for name in names}
+    marks = (1.0, *problem.objective.peak_levels.values())
     rows = [
-        (title, *(shown(one[name], units[name]) for one in measured.values()))
+        (title, *(shown(one[name], units[name], marks) for one in measured.values()))
         for name, title in names.items()
         if any(noticed(one.get(name, 0.0), units[name]) for one in measured.values())
     ]
@@ -223,18 +226,19 @@ def _days_cell(days: int | None, over: float) -> str:
     return f"{days:,} ({plain(over)} over)" if over else f"{days:,}"
 
 
-def shown(value: float, unit: str) -> str:
-    """A figure as text where plans are compared: shares in percent, nothing where it rounds to nothing, and ratios on
-    their side of 1.
+def shown(value: float, unit: str, marks: Collection[float] = (1.0,)) -> str:
+    """A figure as text where plans are compared: shares in percent, nothing where it rounds to nothing, GPUs whole, and
+    ratios on their side of limits.
 
     Args:
         unit: its unit, or its name where that says the unit.
+        marks: limits of ratios.
     """
     if unit.startswith("share"):
         return percent(value, 1)
     if abs(value) >= MANY:
         return f"{value:,.0f}"
-    text = ratio(noticed(value, unit))
+    text = ratio(noticed(value, unit), marks)
     return plain(float(text)) if len(text.partition(".")[2]) == 2 else text
 
 
@@ -364,7 +368,12 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
         for one, usd in zip(answer.periods, prices, strict=True)
     ]
     ratios.append(("all", None, None, sum(prices), *((None, None) if priced else ())))
-    columns = (Head("period"), *_days(begin, "begins on"), Head("worst ratio", Form.RATIO), Head("USD", Form.AMOUNT))
+    columns = (
+        Head("period"),
+        *_days(begin, "begins on"),
+        Head("worst ratio", Form.FIGURE),
+        Head("USD", Form.AMOUNT),
+    )
     columns += Form.AMOUNT.heads("USD a month", "of what is bought") if priced else ()
     note = "" if rows else "Nothing has to be bought."
     found = (
@@ -403,11 +412,11 @@ def region_risk_section(answer: Risk) -> Section:
         answer.regions,
         ("region", Form.TEXT, lambda one: one.region),
         ("workloads running", Form.COUNT, lambda one: None if one.running is None else len(one.running)),
-        ("GPUs running", Form.AMOUNT, lambda one: one.running_gpus),
+        ("GPUs running", Form.GPUS, lambda one: one.running_gpus),
         ("lost datasets", Form.COUNT, lambda one: len(one.loss.datasets)),
         ("lost TB", Form.AMOUNT, lambda one: one.loss.tb),
         ("lost workloads", Form.COUNT, lambda one: len(one.loss.work)),
-        ("their GPUs", Form.AMOUNT, lambda one: one.loss.gpus),
+        ("their GPUs", Form.GPUS, lambda one: one.loss.gpus),
         ("of all GPUs", Form.FILL, lambda one: (one.loss.gpus or 0.0) / answer.gpus if answer.gpus else 0.0),
         note=note,
     )
@@ -422,7 +431,7 @@ def single_copy_section(answer: Risk) -> Section:
         ("region", Form.TEXT, lambda one: one.region),
         ("TB", Form.AMOUNT, lambda one: one.tb),
         ("workloads", Form.COUNT, lambda one: len(one.work)),
-        ("their GPUs", Form.AMOUNT, lambda one: one.gpus),
+        ("their GPUs", Form.GPUS, lambda one: one.gpus),
         note=f"{counted(len(answer.single_copies), 'dataset')}.",
     )
 

@@ -124,6 +124,7 @@ class Form(enum.Enum):
     TEXT = "text"
     COUNT = "a number of things"
     AMOUNT = "a quantity, in the unit of the column's title"
+    GPUS = "a number of GPUs, which people see whole"
     FIGURE = "a figure of its row's own kind, with digits of its own"
     RATIO = "demand over supply; above 1 is too much"
     FILL = "the used share of something that cannot be exceeded"
@@ -139,6 +140,8 @@ class Head:
 
     title: str
     form: Form = Form.TEXT
+    marks: tuple[float, ...] = (1.0,)
+    """Values of a ratio that it must not seem to have by rounding: limits."""
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,8 @@ def table_of(chart: Chart) -> Section:
     if isinstance(chart, Bars):
         heads = [Head(chart.category_name)]
         unit = f", {chart.unit}" if chart.unit else ""
-        heads += [Head(f"{name}{unit}", _FORMS[chart.scale]) for name, _ in chart.series]
+        form = Form.GPUS if chart.unit == "GPUs" else _FORMS[chart.scale]
+        heads += [Head(f"{name}{unit}", form) for name, _ in chart.series]
         rows = [(category, *(values[at] for _, values in chart.series)) for at, category in enumerate(chart.categories)]
         return Section(chart.title, tuple(heads), tuple(rows))
     if isinstance(chart, Flows):

@@ -5,10 +5,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.wording import UNKNOWN, amounts, gap_text, noticed, percent, plain
+from mast_opt.core.wording import UNKNOWN, amounts, gap_text, gpus, noticed, percent, plain, ratio
 from mast_opt.planner.report.html.content import ABSOLUTE_GAP, GAP, Report, headline
 from mast_opt.planner.report.html.palette import DARK, LIGHT
-from mast_opt.problems.kind.presentation import Form, Section
+from mast_opt.problems.kind.presentation import Form, Head, Section
 
 HERE = Path(__file__).parent
 MOST_ROWS = 2_000
@@ -148,7 +148,7 @@ def _terms(report: Report) -> list[dict[str, Any]]:
 def _table(section: Section) -> dict[str, Any]:
     """A section with every cell as text, next to the exact value of each number."""
     shown = section.rows[:MOST_ROWS]
-    columns = [_column([row[at] for row in shown], head.form) for at, head in enumerate(section.heads)]
+    columns = [_column([row[at] for row in shown], head) for at, head in enumerate(section.heads)]
     return {
         "heads": [(head.title, "" if head.form is Form.TEXT else "n") for head in section.heads],
         "rows": list(zip(*columns, strict=True)) if columns else [],
@@ -156,13 +156,16 @@ def _table(section: Section) -> dict[str, Any]:
     }
 
 
-def _column(values: list[Any], form: Form) -> list[Cell]:
+def _column(values: list[Any], head: Head) -> list[Cell]:
     """Cells of a column of the report: style, exact value and text of each."""
+    form = head.form
     if form is Form.TEXT:
         return [("", "", UNKNOWN if value is None else str(value)) for value in values]
     numbers = [None if value is None else float(value) for value in values]
     if form is Form.RATIO:
-        texts = [UNKNOWN if number is None else f"{number:.2f}" for number in numbers]
+        texts = [UNKNOWN if number is None else ratio(number, head.marks) for number in numbers]
+    elif form is Form.GPUS:
+        texts = [*map(gpus, numbers)]
     elif form is Form.FILL:
         texts = [percent(number, 1) for number in numbers]
     else:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mast_opt.core.wording import UNKNOWN, amounts, percent, plain
+from mast_opt.core.wording import UNKNOWN, amounts, gpus, percent, plain, ratio
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
 
 TOP_ROWS = 12
@@ -131,7 +131,10 @@ def _column(values: list[Cell], head: Head) -> list[Text]:
         return [Text(UNKNOWN if value is None else str(value)) for value in values]
     numbers = [None if value is None else float(value) for value in values]
     if head.form is Form.RATIO:
-        return [Text(UNKNOWN if number is None else f"{number:.2f}", style=_style(number, _HEAT)) for number in numbers]
+        texts = [UNKNOWN if number is None else ratio(number, head.marks) for number in numbers]
+        return [Text(text, style=_style(number, _HEAT)) for text, number in zip(texts, numbers, strict=True)]
+    if head.form is Form.GPUS:
+        return [*map(Text, map(gpus, numbers))]
     if head.form is Form.FILL:
         return [Text(percent(number, 1), style=_style(number, _FILL)) for number in numbers]
     if head.form is Form.COUNT:

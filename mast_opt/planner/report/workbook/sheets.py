@@ -20,6 +20,7 @@ _WIDEST, _NARROWEST = 60, 9
 _FORMATS = {
     Form.COUNT: "#,##0",
     Form.AMOUNT: "#,##0.###",
+    Form.GPUS: "#,##0.###",
     Form.RATIO: "0.00",
     Form.FILL: "0.0%",
     Form.FIGURE: "General",

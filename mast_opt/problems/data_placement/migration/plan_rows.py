@@ -1,7 +1,7 @@
 """Migration steps of a data-placement plan as rows: labels and words."""
 
 from mast_opt.core.units import MB_PER_TB, MILLI
-from mast_opt.core.wording import counted
+from mast_opt.core.wording import counted, gpus
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.plan import Plan
@@ -119,12 +119,12 @@ def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:
     p = problem
     words = []
     if found.stops:
-        gpus = sum(stop.mgpu for stop in found.stops) / MILLI
+        mgpu = sum(stop.mgpu for stop in found.stops)
         days = max(stop.days for stop in found.stops)
         how_long = f"at most {counted(days, 'day')}" if days else "for less than a day"
         words.append(
             f"no order keeps all work running: {counted(len(found.stops), 'part')} of workloads must stop for a while "
-            f"({gpus:,.6g} GPUs), {how_long}"
+            f"({gpus(mgpu / MILLI)} GPUs), {how_long}"
         )
     stopovers = {(step.dataset, step.region) for step in found.steps if step.hop and not step.deletes}
     if stopovers:

@@ -4,7 +4,7 @@ import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted, noticed, plain, ratio
+from mast_opt.core.wording import counted, gpus, noticed, plain, ratio
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state
 from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
@@ -58,7 +58,7 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if noticed(remote, "tb") else []
     parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []
-    parts = [*([f"{lacking.sum():,.0f} GPUs missing"] if lacking.any() else []), *parts]
+    parts = [*([f"{gpus(lacking.sum())} GPUs missing"] if lacking.any() else []), *parts]
     value = parts.pop(0) if parts else "nothing is missing"
     words = "; ".join(parts) or "all else is as it should be"
     return Answer(topic, value, f"{words[0].upper()}{words[1:]}.", details.BINDING)
@@ -67,7 +67,9 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
 def _overload(p: DataPlacement, before: Verdict | None, after: Verdict, plan: Plan) -> Answer:
     """Answer on overload: worst demand over supply, and in how many regions and GPU types."""
     over, supplied = int((lacking_gpus(p, plan) > 0).sum()), int((p.regions.supply_mgpu > 0).sum())
-    worst = " → ".join(ratio(one.metrics["peak_ratio"]) for one in (before, after) if one)
+    worst = " → ".join(
+        ratio(one.metrics["peak_ratio"], (1.0, *p.objective.peak_levels.values())) for one in (before, after) if one
+    )
     words = f"Worst demand over supply. Demand exceeds supply in {over} of {supplied} region/GPU-type pairs."
     return Answer("Overload", worst, words, details.BINDING)
 
@@ -116,11 +118,14 @@ def _storage(p: DataPlacement, plan: Plan) -> Answer:
 def _moves(p: DataPlacement, plan: Plan) -> Answer:
     """Answer on moves: workloads and datasets that a data-placement plan moves."""
     work, data = details.workloads_that_move(p, plan), details.datasets_that_move(p, plan)
-    gpus = sum(float(row[5] or 0.0) for row in work.rows)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
-    change = f"{plain(round(gpus, 1))} GPUs of work change region; " if noticed(gpus, "gpus") else ""
-    words = f"{change}{copied:,.1f} TB are copied or uploaded."
+    moved = {
+        words: sum(noticed(float(row[at] or 0.0), "gpus") for row in work.rows)
+        for at, words in ((4, "change region"), (5, "change only their GPU type"))
+    }
+    parts = [f"{gpus(one)} GPUs of work {words}" for words, one in moved.items() if one]
+    words = f"{' and '.join(parts)}{'; ' if parts else ''}{copied:,.1f} TB are copied or uploaded."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
     return Answer("What to do", value, words, details.WORK if work.rows else details.DATA)
@@ -133,12 +138,12 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
     pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
     if not pairs:
         return Answer("What to buy", "nothing today", f"This plan fits into what there is. {LATER}", "")
-    named = [f"{lacking[r, k]:,.4g} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
+    named = [f"{gpus(lacking[r, k])} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
     more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
     words, late = f"This plan lacks {', '.join(named)}{more}", short_days(p, plan)
     beyond = np.ceil(np.maximum(lacking.sum(axis=0) - idle, 0))
     if not beyond.any():
-        there = ", ".join(f"{idle[k]:,.4g} {p.gpu_types[k]}" for k in np.flatnonzero(lacking.any(axis=0)))
+        there = ", ".join(f"{gpus(idle[k])} {p.gpu_types[k]}" for k in np.flatnonzero(lacking.any(axis=0)))
         words += (
             f", while {there} are idle elsewhere. '--limit overload_gpus=0' looks for a plan that lacks nothing. {late}"
         )

@@ -1,9 +1,12 @@
 """Report tables of a data-placement plan one by one: workloads and datasets that move, and which limits bind."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
-from mast_opt.core.wording import counted
+from mast_opt.core.wording import counted, noticed
+from mast_opt.problems.data_placement.migration.workload_moves import Cell, Piece, parts
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
@@ -11,7 +14,7 @@ from mast_opt.problems.data_placement.verification.verifier import use_of_limits
 from mast_opt.problems.kind.presentation import Form, Head, Section, listed
 from mast_opt.problems.kind.problem_data import Floats
 
-WORK, DATA, BINDING = "Workloads that move", "Datasets that move", "What binds"
+WORK, DATA, BINDING = "Workloads that change place or GPU type", "Datasets that move", "What binds"
 FULL = 0.995
 """Part of a limit from which on it is listed as binding."""
 
@@ -23,33 +26,51 @@ def details(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
 
 
 def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
-    """A row for each workload that leaves a region where it runs today, the largest first."""
-    p = problem
-    regions = len(p.regions)
-    cells = len(p.workloads) * regions
-    before = np.bincount(p.current_runs.workload * regions + p.current_runs.region, p.current_runs.share, cells)
-    after = np.bincount(plan.run_workload * regions + plan.run_region, plan.run_share, cells)
-    left = np.maximum(before - after, 0).reshape(-1, regions).sum(axis=1) / SHARE
-    now, then = before.reshape(-1, regions), after.reshape(-1, regions)
-    types: dict[int, list[str]] = {}
-    for w, k in zip(plan.run_workload.tolist(), plan.run_type.tolist(), strict=True):
-        types.setdefault(w, []).append(p.gpu_types[k] if k < len(p.gpu_types) else "none")
+    """A row for each workload that leaves a region or GPU type where it runs today, that of most GPUs first.
+
+    GPUs are those that it uses afterwards, or used before where it is left out, as in the steps to the plan.
+    """
+    p, k_none = problem, len(problem.gpu_types)
+    changes: dict[int, list[Piece]] = {}
+    for part in parts(p, plan):
+        pieces = [piece for piece in part.pieces if piece.source is not None and piece.source != piece.target]
+        changes.setdefault(part.workload, []).extend(pieces)
+    changes = {w: pieces for w, pieces in changes.items() if pieces}
+
+    def gpus(w: int, *, moves: bool) -> float:
+        """GPUs of the pieces of a workload that change region, or only their GPU type."""
+        found = [piece for piece in changes[w] if _leaves_region(piece) == moves]
+        cells = [(piece.target or piece.source, piece.share) for piece in found]
+        return sum(int(p.option_mgpu[w, cell[1]]) * share / SHARE / MILLI for cell, share in cells if cell)
+
+    def places(cells: Iterable[Cell | None]) -> str:
+        """Regions, with GPU types where the instance has any."""
+        names = [
+            p.regions.labels[cell[0]] + (f" {p.gpu_types[cell[1]]}" if cell[1] < k_none else "")
+            for cell in sorted({cell for cell in cells if cell is not None})
+        ]
+        return ", ".join(names) or "left out"
+
     read = np.bincount(p.reads.workload, minlength=len(p.workloads))
-    largest = sorted(np.flatnonzero(left > 0).tolist(), key=lambda one: -float(left[one] * p.demand_mgpu[one]))
-    of = f"{counted(len(largest), 'workload')} of {len(p.workloads):,}."
+    largest = sorted(changes, key=lambda w: -gpus(w, moves=True) - gpus(w, moves=False))
     return listed(
         WORK,
         largest,
         ("workload", Form.TEXT, lambda w: p.workloads.labels[w]),
         ("tier", Form.COUNT, lambda w: p.tiers[p.workloads.tier[w]]),
-        ("from", Form.TEXT, lambda w: _named(p, now[w])),
-        ("to", Form.TEXT, lambda w: _named(p, then[w]) or "left out"),
-        ("on", Form.TEXT, lambda w: ", ".join(sorted(set(types.get(w, []))))),
-        ("GPUs at least", Form.AMOUNT, lambda w: float(left[w] * p.demand_mgpu[w]) / MILLI),
+        ("from", Form.TEXT, lambda w: places(piece.source for piece in changes[w])),
+        ("to", Form.TEXT, lambda w: places(piece.target for piece in changes[w])),
+        ("GPUs, to another region", Form.GPUS, lambda w: gpus(w, moves=True)),
+        ("GPUs, to another type only", Form.GPUS, lambda w: gpus(w, moves=False)),
         ("datasets read", Form.COUNT, lambda w: int(read[w])),
-        note=f"{of} GPUs at least: of the type that takes fewest; steps count those in use. CPU-only work counts the "
-        "GPUs that come with its cores.",
+        note=f"{counted(len(largest), 'workload')} of {len(p.workloads):,}, with the GPUs that they use afterwards, as "
+        "in 'mast-opt steps'. Only the part of a workload that changes counts.",
     )
+
+
+def _leaves_region(piece: Piece) -> bool:
+    """Whether a piece of a workload that runs today leaves its region, or is left out."""
+    return piece.source is not None and (piece.target is None or piece.source[0] != piece.target[0])
 
 
 def datasets_that_move(problem: DataPlacement, plan: Plan) -> Section:
@@ -100,7 +121,7 @@ def what_binds(problem: DataPlacement, plan: Plan) -> Section:
     for limit, used in use_of_limits(p, plan).items():
         found.append(("limit on the whole plan", limit, float(used), float(p.limits[limit]), ""))
     rows = [
-        (what, where, float(used), float(most), unit, float(used / most) if most else 1.0)
+        (what, where, noticed(float(used), unit), noticed(float(most), unit), unit, float(used / most) if most else 1.0)
         for what, where, used, most, unit in found
         if used and used >= FULL * most
     ]

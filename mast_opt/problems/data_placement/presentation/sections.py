@@ -60,17 +60,18 @@ def _gpus(problem: DataPlacement, plan: Plan) -> Section:
     columns = [
         (Head("region"), [p.regions.labels[r] for r in region]),
         (Head("GPU type"), [p.gpu_types[k] for k in kind]),
-        (Head("supply", Form.AMOUNT), (supply / MILLI).tolist()),
+        (Head("supply", Form.GPUS), (supply / MILLI).tolist()),
     ]
     runs_today = today(p)
     if runs_today is not None:
         before = gpu_demand(p, runs_today)[region, kind, -1]
         part = "" if complete(p) else "known "
-        columns.append((Head(f"{part}demand before", Form.AMOUNT), (before / MILLI).tolist()))
+        columns.append((Head(f"{part}demand before", Form.GPUS), (before / MILLI).tolist()))
         columns.append((Head(f"{part}ratio before", Form.RATIO), (before / supply).tolist()))
-    columns.append((Head("demand", Form.AMOUNT), (after[:, -1] / MILLI).tolist()))
+    columns.append((Head("demand", Form.GPUS), (after[:, -1] / MILLI).tolist()))
     columns.append((Head("ratio", Form.RATIO), ratio.tolist()))
-    columns.append((Head(f"ratio tier {p.tiers[0]}", Form.RATIO), (after[:, 0] / supply).tolist()))
+    marks = (1.0, p.objective.peak_levels.get(p.tiers[0], 1.0))
+    columns.append((Head(f"ratio tier {p.tiers[0]}", Form.RATIO, marks), (after[:, 0] / supply).tolist()))
     order = np.argsort(-ratio, kind="stable")
     note = f"Demand exceeds supply in {int((lacking_gpus(p, plan) > 0).sum())} of {len(ratio)} region/GPU-type pairs."
     note = f"{note} {short_days(p, plan)}".strip()
@@ -179,5 +180,5 @@ def _unserved(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
         gpus = float((left * p.demand_mgpu)[of_tier].sum()) / MILLI
         rows.append((str(tier), int(of_tier.sum()), gpus))
     return (
-        Section("Work left out", (Head("tier"), Head("workloads", Form.COUNT), Head("GPUs", Form.AMOUNT)), tuple(rows)),
+        Section("Work left out", (Head("tier"), Head("workloads", Form.COUNT), Head("GPUs", Form.GPUS)), tuple(rows)),
     )

@@ -22,7 +22,7 @@ BUDGET = {
     "live/loop": 4394,
     "live/policies": 4445,
     "live/reports": 561,
-    "live/service": 3687,
+    "live/service": 3709,
     "live/simulation": 4700,
     "live/slow_paths": 467,
     "live/store": 1106,

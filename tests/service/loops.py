@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from mast_opt.live.hosts.protocol import Host
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.policy import Policy
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.restart import opening_of
@@ -32,15 +33,18 @@ LONG = ev.JobSpec(tier=1, mgpu=8000, duration_ms=3_600_000, preemptible=True)
 def loop(
     store: SqlStore,
     host_of: Callable[[Callable[[str], ev.JobSpec]], Host] = SimulatedLiveHost,
+    policy: Callable[[], Policy] = Mast,
     **params: float,
 ) -> Live:
-    return Live(store, opening_of(store, SERVERS), Mast, host_of, LiveParams(**params))  # type: ignore[arg-type]
+    return Live(store, opening_of(store, SERVERS), policy, host_of, LiveParams(**params))  # type: ignore[arg-type]
 
 
 @contextmanager
-def running(folder: Path, store: SqlStore | None = None, **params: float) -> Iterator[tuple[Live, SqlStore]]:
+def running(
+    folder: Path, store: SqlStore | None = None, policy: Callable[[], Policy] = Mast, **params: float
+) -> Iterator[tuple[Live, SqlStore]]:
     store = store or open_sqlite(folder)
-    live = loop(store, SimulatedLiveHost, **params)
+    live = loop(store, SimulatedLiveHost, policy, **params)
     live.start()
     try:
         yield live, store

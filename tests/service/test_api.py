@@ -56,9 +56,14 @@ def test_a_job_of_several_parts(client: TestClient) -> None:
     bids = client.post("/v1/whatif", json=job).json()
     assert sum(bids["bids"][0]["servers"].values()) == 3
     assert {one["part"] for one in bids["clusters"]} == {"t", "r"}
+    assert {part: sum(there.values()) for part, there in bids["bids"][0]["parts"].items()} == {"t": 2, "r": 1}
     assert client.post("/v1/jobs", json=job).status_code == 201
     found = client.get("/v1/jobs/a").json()
     assert (found["gpus"], sum(found["servers"].values())) == (9, 3)
+    assert (found["tasks"], found["min_tasks"], found["max_tasks"]) == (3, 3, 3)
+    listed = [(one["part"], one["tasks"], one["gpus"], one["gpu_types"]) for one in found["parts"]]
+    assert listed == [("t", 2, 4, None), ("r", 1, 1, None)]
+    assert [sum(one["servers"].values()) for one in found["parts"]] == [2, 1]
     large = {**job, "job": "b", "parts": [{**parts[0], "tasks": 1000}, parts[1]]}
     assert client.post("/v1/jobs", json=large).status_code == 201
     found = client.get("/v1/jobs/b").json()

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
 
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.access import Access
+from mast_opt.live.service.app import build
+from mast_opt.problems.job_placement.live_fleet.types import Part
 from tests.platforms import needs
 from tests.service.clicks import Browser
+from tests.service.loops import running, submit
 from tests.service.processes import Service
 
 JOBS, TENANTS = 10_000, 7
@@ -116,4 +129,72 @@ def test_an_operator_looks_cancels_and_drains(tmp_path: Path, width: int) -> Non
         page.click("#fleet button.name", CLUSTER, reply="")
         page.until("document.querySelectorAll('.cell.closed').length === 17")
         assert len(one.closed()) == 17
+        assert page.faults == []
+
+
+class Halving(Mast):
+    """Mast, which lets one job go on with half of its tasks."""
+
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
+        super().decide(snapshot, actions)
+        record = snapshot.jobs.get("elastic")
+        if record is not None and record.state is JobState.RUNNING and record.tasks == 8:
+            actions.resize("elastic", 4)
+
+
+@contextmanager
+def listening(app: Starlette) -> Iterator[str]:
+    """The address of a web server in this process."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def parts(tasks: int) -> tuple[Part, ...]:
+    return (
+        Part("trainers", tasks, 2000, gpu_types={"H100": 2000, "A100": 4000}),
+        Part("servers", 2, 0, cpu_mcores=4000, within="server"),
+    )
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_parts_and_sizes_of_jobs(tmp_path: Path, width: int) -> None:
+    with (
+        running(tmp_path / "state", policy=Halving) as (live, store),
+        listening(build(live, store, Access(None))) as url,
+        Browser(width, tmp_path / "profile") as page,
+    ):
+        elastic = ev.JobSpec(tier=1, tasks=8, min_tasks=1, max_tasks=16, preemptible=True, duration_ms=3_600_000)
+        submit(live, "elastic", spec=elastic).result()
+        of_parts = ev.JobSpec(tier=1, parts=parts(6), within="region", duration_ms=3_600_000)
+        submit(live, "train", spec=of_parts).result()
+        submit(live, "large", spec=replace(of_parts, parts=parts(100))).result()
+        submit(live, "stretch", spec=replace(elastic, tasks=16)).result()
+        page.do("Page.navigate", url=url)
+        lines = """[...document.querySelectorAll('#%s tr td div div')].map((line) => line.textContent)"""
+        page.until(f"({lines % 'holding'})[0]?.startsWith('4 tasks')")
+        with urllib.request.urlopen(f"{url}v1/jobs/train") as answer:
+            trainers, servers = json.load(answer)["parts"]
+        assert sum(trainers["servers"].values()) == 6
+        on, beside = (", ".join(one["servers"]) for one in (trainers, servers))
+        assert page.value(lines % "holding") == [
+            f"4 tasks (may have 1 to 16) on {next(iter(live._engine.state.jobs['elastic'].shares)).server}",
+            f"trainers: 6 × 2 H100 on {on}",
+            f"servers: 2 without GPUs on {beside}",
+        ]
+        assert page.value(lines % "waiting") == [
+            "trainers: 100 × 2 H100 or 4 A100", "servers: 2 without GPUs", "16 tasks (may have 1 to 16)",
+        ]  # fmt: skip
+        assert page.value("document.querySelector('#holding tr').cells[3].textContent") == "4"
+        assert page.value("document.getElementById('events').textContent").count("train gets 2 servers in east") == 1
+        assert page.value("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert page.value(WIDE) == 0
+        page.picture(tmp_path / f"parts-{width}.png")
         assert page.faults == []

@@ -24,13 +24,30 @@ def event_object(stored: Stored) -> dict[str, Any]:
 
 
 def job_object(record: JobRecord, why: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """JSON of a job that has not ended, with what is said of its waiting."""
+    """JSON of a job that has not ended, with what is said of its waiting. Its GPUs and tasks are those that it has, or
+    asks for while it waits; the GPUs of a part are those of one task."""
+    spec, tasks = record.spec, record.tasks
+    least, most = spec.sizes
+    more = sum(part.tasks for part in spec.parts) - 1 if spec.parts else 0
     return {
         "job": record.name,
         "state": record.state.value,
-        "tier": record.spec.tier,
-        "tenant": record.spec.tenant,
-        "gpus": record.asked_mgpu / WHOLE,
+        "tier": spec.tier,
+        "tenant": spec.tenant,
+        "gpus": record.asked_mgpu * tasks / spec.tasks / WHOLE,
+        "tasks": tasks + more,
+        "min_tasks": least + more,
+        "max_tasks": most + more,
+        "parts": [
+            {
+                "part": part.name,
+                "tasks": part.tasks,
+                "gpus": part.mgpu / WHOLE,
+                "gpu_types": part.gpu_types and {kind: mgpu / WHOLE for kind, mgpu in part.gpu_types.items()},
+                "servers": tasks_by_server(share for share in record.shares if share.part == part.name),
+            }
+            for part in spec.parts
+        ],
         "submitted_ms": record.submitted_ms,
         "since_ms": record.since_ms,
         "attempt": record.attempt,
@@ -173,6 +190,10 @@ def bid_object(bid: Bid) -> dict[str, Any]:
         "gpu_type": bid.gpu_type,
         "level": bid.level,
         "servers": tasks_by_server(bid.shares),
+        "parts": {
+            part: tasks_by_server(share for share in bid.shares if share.part == part)
+            for part in dict.fromkeys(share.part for share in bid.shares if share.part)
+        },
         "stops": list(bid.victims),
         "gpu_hours_lost": bid.gpu_hours_lost,
         "over_quota": bid.over_quota,

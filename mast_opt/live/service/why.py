@@ -62,6 +62,8 @@ class Why:
             nearest = min(short, key=lambda one: (_SHORT.index(one.code), one.cluster))
             many = counted(record.asked_mgpu / WHOLE / record.spec.tasks, "GPU")
             many = f"{record.spec.tasks:,} times {many}" if record.spec.tasks > 1 else many
+            least, most = record.spec.sizes
+            many += f" (it may have {least:,} to {most:,} tasks)" if least < most else ""
             many, of = ("all parts", f", {nearest.part}") if record.spec.parts else (many, "")
             words = f"no cluster has {many} free for it; {nearest.cluster}{of}: {nearest.words}"
         return "; ".join(filter(None, (self._over_quota(record), words))), False

@@ -63,6 +63,29 @@ function showRows(id, list, cellsOf) {
   }));
 }
 
+function onTypes(part, running) {
+  const words = (type) => {
+    const gpus = part.gpu_types?.[type] ?? part.gpus;
+    return `${gpus} ${type || (gpus === 1 ? "GPU" : "GPUs")}`;
+  };
+  const types = running ? [running] : Object.keys(part.gpu_types ?? {});
+  if (!part.gpus && !part.gpu_types) return `${part.tasks} without GPUs`;
+  return `${part.tasks} × ${types.map(words).join(" or ") || words("")}`;
+}
+
+function places(job, typeOf, before = "") {
+  const elastic = job.min_tasks < job.max_tasks;
+  const on = (servers) => Object.keys(servers).join(", ");
+  if (!elastic && !job.parts.length) return before || on(job.servers);
+  const made = element("div", before);
+  const line = (words, servers) => made.append(element("div", [words, on(servers)].filter(Boolean).join(" on ")));
+  for (const part of job.parts) {
+    line(`${part.part}: ${onTypes(part, typeOf.get(Object.keys(part.servers)[0]))}`, part.servers);
+  }
+  if (elastic) line(`${job.tasks} tasks (may have ${job.min_tasks} to ${job.max_tasks})`, job.servers);
+  return made;
+}
+
 function drain(of, name, closes) {
   const asked = { of, name, state: closes ? "closed" : "open", why: "page" };
   if (closes) {
@@ -147,10 +170,16 @@ function showUse(use) {
     : `${Math.round(span / 60000)} minutes; at most ${most} GPUs in service (dashed).`;
 }
 
+function serverCount(shares) {
+  const count = new Set(shares.map((share) => share.server)).size;
+  return count === 1 ? "a server" : `${count} servers`;
+}
+
 const WORDS = {
   Submitted: (e) => `${e.job} is submitted, tier ${e.spec.tier ?? 0}`,
-  Placed: (e) => `${e.job} gets ${e.shares.length === 1 ? "a server" : `${e.shares.length} servers`} in ${e.region}`
+  Placed: (e) => `${e.job} gets ${serverCount(e.shares)} in ${e.region}`
     + (e.victims ? `; ${e.victims.join(", ")} stop for it` : ""),
+  Resized: (e) => `${e.job} has ${e.tasks} ${e.tasks === 1 ? "task" : "tasks"} from now on`,
   Refused: (e) => `${e.job} waits: ${e.reason}`,
   StopAsked: (e) => `${e.job} is asked to stop: ${e.why}`,
   ServerClosed: (e) => `${e.server} takes no job. ${e.why ?? ""}`,
@@ -228,12 +257,13 @@ async function draw() {
       const shown = found.jobs.length < found.matching ? `${found.jobs.length} of ` : "";
       byId(`${id}-shown`).textContent = `${shown}${found.matching.toLocaleString("en")}`;
     }
+    const typeOf = new Map(fleet.servers.map((server) => [server.server, server.gpu_type]));
     showRows("waiting", waiting.jobs, (job) => [
       job.place, job.job, job.tenant, job.tier, job.gpus, span(job.since_ms, now), cancel(job),
-      [[starts(job, now), job.why].filter(Boolean).join("; "), "why"],
+      [places(job, typeOf, [starts(job, now), job.why].filter(Boolean).join("; ")), "why"],
     ]);
     showRows("holding", holding.jobs, (job) => [
-      job.job, job.tenant, job.state, job.gpus, job.region, Object.keys(job.servers).join(", "),
+      job.job, job.tenant, job.state, job.gpus, job.region, places(job, typeOf),
       span(job.since_ms, now), cancel(job),
     ]);
     showSolves(solves.solves, plans.plans);

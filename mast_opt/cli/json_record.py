@@ -63,7 +63,7 @@ def solution_keys(solution: Solution[Any]) -> Record:
     return {
         **_attributes(solution, "kind", "sense", "solver", "versions", "status"),
         **verdict,
-        **_attributes(solution, "objective", "bound", "gap"),
+        **_attributes(solution, "objective", "bound", "gap", "least_missing_gpus"),
         "stages": [_attributes(stage, "term", "objective", "bound", "gap") for stage in solution.stages],
         "seed": solution.seed,
         "overrides": solution.overrides.fields(),

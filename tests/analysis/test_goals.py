@@ -18,6 +18,7 @@ from mast_opt.planner.io import read_plan_of
 from mast_opt.planner.report.result_sections import goal_sections, missing_sections
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement, Links
+from mast_opt.problems.data_placement.analysis import safest
 from mast_opt.problems.data_placement.goals import money_weights
 from mast_opt.problems.data_placement.plan import today
 from mast_opt.problems.kind.problem import Problem
@@ -183,6 +184,46 @@ def test_goals_share_the_best_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not replace(answer, solutions=proven).borrowed
 
 
+def archived() -> DataPlacement:
+    """``all_at_home`` with a region that stores data for next to nothing and has no GPUs."""
+    builder = mast_opt.DataPlacementBuilder("archived", remote_reads="forbid")
+    builder.add_region("home", storage_tb=40, cpu_cores=100, gpus={"a100": 20})
+    builder.add_region("away", storage_tb=40, cpu_cores=100, gpus={"a100": 10}, usd_per_tb_month=30)
+    builder.add_region("archive", storage_tb=40, cpu_cores=0, usd_per_tb_month=1)
+    for name, gpus in (("logs", 4), ("clicks", 5)):
+        builder.add_dataset(name, size_tb=10, replicas=["home"])
+        builder.add_workload(
+            f"of-{name}", tier=0, cpu_cores=1, gpus={"a100": gpus}, reads={name: 1}, current_region="home"
+        )
+    return builder.build().with_objective({"running_cost": 0.01}, ())
+
+
+def test_the_safest_copies_are_where_work_goes_on() -> None:
+    """The archive is cheaper; what is left there after the loss of home runs nowhere."""
+    problem = archived()
+    solution = mast_opt.solve(problem, "highs", goal="safest", threads=1)
+    assert solution.plan is not None
+    loss = worst_region_loss(problem, solution.plan, threads=1)
+    assert loss is not None
+    assert (loss.missing_gpus, solution.least_missing_gpus) == (0, 0)
+    cheaper = mast_opt.solve(solution.overrides.applied_to(problem), "highs", threads=1)
+    assert cheaper.plan is not None
+    loss = worst_region_loss(problem, cheaper.plan, threads=1)
+    assert loss is not None
+    assert loss.unserved_gpus == 9
+    answer = mast_opt.solve_goals(problem, solver="highs", threads=1)
+    assert some(answer.figures["safest"].loss).missing_gpus == 0
+    assert answer.solutions["safest"].least_missing_gpus == 0
+    assert answer.solutions["balanced"].least_missing_gpus is None
+
+
+def test_a_large_instance_chooses_no_copies_by_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(safest, "LARGEST", 10)
+    solution = mast_opt.solve(archived(), "highs", goal="safest", threads=1)
+    assert solution.status is Status.OPTIMAL
+    assert solution.least_missing_gpus is None
+
+
 def test_the_safest_plan_begins_with_more_copies_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[tuple[bool, bool]] = []
 
@@ -192,6 +233,7 @@ def test_the_safest_plan_begins_with_more_copies_of_another(monkeypatch: pytest.
         return mast_opt.solve(instance, solver, start=start, freeze=freeze, **rest)
 
     monkeypatch.setattr(goals, "solve", watched)
+    monkeypatch.setattr(safest, "LARGEST", 10)  # no program chooses the copies
     answer = mast_opt.solve_goals(all_at_home(), solver="highs", threads=1)
     assert list(answer.solutions) == ["least-change", "balanced", "safest"]
     assert begun == [(False, False), (True, False), (False, True), (True, False)]

@@ -275,6 +275,7 @@ def _each_goal(
 ) -> Answer:
     """The plans of all goals, side by side."""
     from mast_opt.planner.analysis.goals import solve_goals
+    from mast_opt.planner.report.terminal.solution import LEAST_MISSING
 
     if out is not None and out.suffix:
         raise UsageError(f"--out {out}: expected a folder, which gets the plan of each goal in a folder of its name")
@@ -297,6 +298,11 @@ def _each_goal(
     ]
     words += [f"{name}: {reason}" for name, reason in answer.refused.items()]
     words += [f"{name}: {one.overrides}." for name, one in answer.solutions.items() if one.overrides.single_copies]
+    words += [
+        f"{name}: {LEAST_MISSING.format(one.least_missing_gpus)}."
+        for name, one in answer.solutions.items()
+        if one.least_missing_gpus is not None
+    ]
     words += [f"Recommended: {answer.lead}; the others show what further changes buy."] if answer.lead else []
     words.append("The plans were not saved; add --out DIR." if out is None else f"The plans are in {out}/GOAL.")
 

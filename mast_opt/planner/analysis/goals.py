@@ -8,7 +8,7 @@ from typing import Any, Generic, Unpack
 from mast_opt.core.arguments import a_text, anything, checked, mapping_of, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.sense import Sense
-from mast_opt.core.solve_limits import SolveControl, SolveLimits, keywords_of
+from mast_opt.core.solve_limits import SolveControl, SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
@@ -18,11 +18,11 @@ from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, 
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
 from mast_opt.planner.solving.clock import Clock
-from mast_opt.planner.solving.dispatch import stated_goal
+from mast_opt.planner.solving.dispatch import secured_for, stated_goal
 from mast_opt.planner.solving.last_pass import LARGEST, SLACK
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.origin import made_for
-from mast_opt.problems.kind.overrides import Overrides, stated_limit
+from mast_opt.problems.kind.overrides import Overrides, Secured, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, check_plan, kind_of
 
@@ -154,16 +154,21 @@ class _Search(Generic[PlanT]):
     near: PlanT | None
     control: SolveControl
     solutions: dict[str, Solution[PlanT]] = field(default_factory=dict)
+    secured: dict[str, Secured] = field(default_factory=dict)
+    """Goal → the instance with its replicas, where it chooses them by the loss of a region."""
 
     def solve(self, name: str, time_limit_s: float | None) -> None:
         """Solve for a goal, again where it has a solution, and keep the better plan and bound."""
-        own, instance = self.solutions.get(name), self.stated[name].applied_to(self.problem)
-        clock, begin = Clock(time_limit_s), None
+        own, clock, begin = self.solutions.get(name), Clock(time_limit_s), None
         if not kind_of(self.problem).solvers.is_constructive(self.solver):
+            if name not in self.secured:
+                params = replace(params_of(self.control), time_limit_s=clock.budget_s())
+                self.secured[name] = secured_for(name, self._instance(name), self.solver, params)[0]
             best = self._best(name)
-            begin = self._copied(name, instance, clock.budget_s(COPYING)) if best is None else best[1]
+            begin = self.secured[name].plan if best is None else best[1]
+            begin = self._copied(name, clock.budget_s(COPYING)) if begin is None else begin
         timed: SolveControl = {**self.control, "time_limit_s": clock.budget_s()}
-        found = solve(instance, self.solver, start=begin, near=self.near, **timed)
+        found = solve(self._instance(name), self.solver, start=begin, near=self.near, **timed)
         if own is not None and found.plan is None:
             return
         if own is not None and own.bound is not None and own.term == found.term and own.sense is Sense.MIN:
@@ -183,8 +188,15 @@ class _Search(Generic[PlanT]):
         value = verdict.terms[found.term] if found.term else verdict.objective
         return self._marked(name, replace(found, plan=plan, verdict=verdict, objective=value, last_pass=None))
 
-    def _copied(self, name: str, instance: Problem[PlanT], time_limit_s: float | None) -> PlanT | None:
+    def _instance(self, name: str) -> Problem[PlanT]:
+        """The instance as a goal states it, with the replicas that it has chosen."""
+        found = self.secured.get(name)
+        stated: Problem[PlanT] = self.stated[name].applied_to(self.problem) if found is None else found.problem
+        return stated
+
+    def _copied(self, name: str, time_limit_s: float | None) -> PlanT | None:
         """The plan of another goal with more copies of its data, where this goal asks for those; None without any."""
+        instance = self._instance(name)
         size, plans = kind_of(instance).formulation.size, [one.plan for one in self.solutions.values()]
         begin = next((plan for plan in reversed(plans) if plan is not None), None)
         if begin is None or not self.stated[name].copies_min or size is None or size(instance).columns > LARGEST:
@@ -199,7 +211,7 @@ class _Search(Generic[PlanT]):
 
     def _best(self, name: str) -> tuple[tuple[float, ...], PlanT, Verdict] | None:
         """The best plan of any goal that is valid under this one: its worth, itself and its verdict."""
-        kind, instance = kind_of(self.problem), self.stated[name].applied_to(self.problem)
+        kind, instance = kind_of(self.problem), self._instance(name)
         found = []
         for plan in (one.plan for one in self.solutions.values() if one.plan is not None):
             verdict = kind.verification.verify(instance, plan)
@@ -214,9 +226,10 @@ class _Search(Generic[PlanT]):
 
     def _marked(self, name: str, found: Solution[PlanT]) -> Solution[PlanT]:
         """A solution by the overrides of its goal, its plan one of the instance."""
-        overrides = self.stated[name]
+        overrides, safe = self.stated[name], self.secured.get(name)
+        least = None if safe is None else safe.least_gpus
         plan = None if found.plan is None else made_for(self.problem, found.plan, overrides)
-        return replace(found, plan=plan, overrides=overrides)
+        return replace(found, plan=plan, overrides=overrides, least_missing_gpus=least)
 
 
 def repeated(plans: Mapping[str, object]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from mast_opt.core.solve_result import AGREEMENT, SolveResult, Status, relative_
 from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.periods import Period, Periods, total_objective
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated, happened
-from mast_opt.planner.analysis.two_stage import Extensive, extensive, stated
+from mast_opt.planner.analysis.two_stage import stated
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.problems import backends
@@ -24,6 +24,7 @@ from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip, frozen
+from mast_opt.problems.mip.extensive import Extensive, extensive
 from mast_opt.problems.mip.transforms import extended
 from mast_opt.problems.registry import SolverName
 

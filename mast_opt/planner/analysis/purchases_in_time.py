@@ -28,7 +28,6 @@ from mast_opt.planner.analysis.purchase_question import (
 )
 from mast_opt.planner.analysis.purchases import Cheapest, by_heuristic, cheapest, plan_within, tried_with
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated
-from mast_opt.planner.analysis.two_stage import extensive
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
@@ -36,6 +35,7 @@ from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Steps
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip, frozen
+from mast_opt.problems.mip.extensive import extensive
 from mast_opt.problems.mip.transforms import Extension, extended
 from mast_opt.problems.registry import SolverName
 

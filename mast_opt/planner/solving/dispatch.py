@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from mast_opt.core.arguments import a, a_finite, a_text, anything, checked, mapping_of, option_values, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveControl, keywords_of, params_of
+from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.solving.auto_strategy import AUTO, EXACT, AutoParams
 from mast_opt.planner.solving.clock import Clock
@@ -22,13 +23,15 @@ from mast_opt.problems import backends
 from mast_opt.problems.kind.carry_over import carried_over
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.origin import made_for
-from mast_opt.problems.kind.overrides import Overrides, stated_limit
+from mast_opt.problems.kind.overrides import Overrides, Secured, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, TermName, check_plan, kind_of
 from mast_opt.problems.search.interface import Carried
 from mast_opt.problems.search.params import Params
 
 OptionValue = str | int | float | bool
+SECURING = 0.5
+"""Part of the time of a goal in which it chooses replicas by the loss of a region."""
 
 
 def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
@@ -115,16 +118,16 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         BackendError: the solver failed or is missing.
         VerificationError: the verifier rejects what the solver calls a solution.
     """
-    kind, asked_for = kind_of(problem), problem
-    time_limit_s, iterations = control["time_limit_s"], control["iterations"]
+    kind, asked_for, iterations = kind_of(problem), problem, control["iterations"]
     start, unmatched = _by_label(kind, problem, start)
     near, others = _by_label(kind, problem, near)
     if near is not None:
         start, control["gap"] = near if start is None else start, max(control["gap"], SLACK)
-    if solver == AUTO and kind.solvers.method is not None:
-        solver = EXACT
+    solver = EXACT if solver == AUTO and kind.solvers.method is not None else solver
     check_request(kind, solver, iterations, formulation)
     problem, overrides = _overridden(problem, weights, order, limits, goal)
+    secured, time_limit_s = secured_for(None if freeze else goal, problem, solver, params_of(control))
+    problem, start = secured.problem, start or secured.plan
     settling = settling_of(kind, problem, near, freeze, between=carried is not None)
     clock = Clock(time_limit_s if time_limit_s is None or settling is None else time_limit_s * (1 - KEPT))
     request = Request(
@@ -133,6 +136,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         params=solver_params(kind, solver, params),
         asked=replace(
             params_of(control),
+            time_limit_s=time_limit_s,
             on_event=control["on_event"],
             options=tuple(options.items()) if isinstance(options, Mapping) else options,
         ),
@@ -148,11 +152,11 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         solution = replace(_found(asked, clock), overrides=overrides, unmatched=known)
         if solution.plan is None:
             return solution
-        if settling is not None and not asked.asked.cancel.is_set():
-            left_s = None if time_limit_s is None else KEPT * time_limit_s + (clock.remaining_s if clock else 0.0)
-            if settling.has_time(left_s):
-                solution = _settled(settling, solution, asked, left_s)
-        return replace(solution, plan=made_for(asked_for, solution.plan, overrides))
+        left_s = None if time_limit_s is None else KEPT * time_limit_s + (clock.remaining_s if clock else 0.0)
+        if settling is not None and not asked.asked.cancel.is_set() and settling.has_time(left_s):
+            solution = _settled(settling, solution, asked, left_s)
+        plan, least = made_for(asked_for, solution.plan, overrides), secured.least_gpus
+        return replace(solution, plan=plan, least_missing_gpus=least)
 
     if cross_check is None:
         return found(request, clock)
@@ -212,6 +216,20 @@ def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:
     found = by_portfolio(solved, request, portfolio_of(kind, request, request.params))
     log_end(request.solver, found.status, found.objective, found.bound)
     return found
+
+
+def secured_for(
+    goal: str | None, problem: Problem[Any], solver: str, params: SolveParams
+) -> tuple[Secured, float | None]:
+    """The replicas of a goal that chooses them by the loss of a region, in a part of the time; the time that is left.
+
+    Other goals, and heuristics that begin with no plan, get the problem as it is.
+    """
+    kind, clock = kind_of(problem), Clock(params.time_limit_s)
+    if goal is None or goal not in kind.secured or kind.solvers.is_constructive(solver):
+        return Secured(problem), params.time_limit_s
+    found = kind.secured[goal](problem, replace(params, time_limit_s=clock.budget_s(SECURING)))
+    return found or Secured(problem), clock.budget_s()
 
 
 def stated_goal(problem: Problem[Any], goal: str, most: Mapping[str, Fraction | None]) -> Overrides:

@@ -145,6 +145,9 @@ class Solution(Summarised, Generic[PlanT]):
     """Labels of a start or of a plan to stay near that the instance does not have, by axis."""
     last_pass: LastPass | None = None
     """Rows that differ from today, or from the plan to stay near, before and after the last pass; None without one."""
+    least_missing_gpus: float | None = None
+    """Proven: GPUs missing after the worst loss of a region, at least, wherever the replicas are. None where no goal
+    chose them by that."""
     reuse: Reuse | None = None
     """Parts that ``resolve`` took over from an earlier solve; None for a solve of its own."""
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from mast_opt.core.solve_result import SolveParams
 from mast_opt.problems.data_placement.analysis.current_state import current_state
 from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
 from mast_opt.problems.data_placement.formulation.codec import FREEZING
@@ -32,7 +33,7 @@ from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
 from mast_opt.problems.kind.carried_axes import Continuation
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.kind.overrides import Overrides
+from mast_opt.problems.kind.overrides import Overrides, Secured
 from mast_opt.problems.search.interface import HeuristicSolver, Rehearsal, SearchContext, SearchResult
 
 
@@ -65,6 +66,13 @@ def _safest(problem: DataPlacement) -> Overrides:
     return replace(balanced(problem), copies_min=copies, single_copies=single)
 
 
+def _secured(problem: DataPlacement, params: SolveParams) -> Secured | None:
+    """Replicas with which the worst loss of a region leaves the fewest GPUs missing."""
+    from mast_opt.problems.data_placement.analysis.safest import secured  # only when something is asked
+
+    return secured(problem, params)
+
+
 KIND: Kind[DataPlacement, Plan] = Kind(
     name=DataPlacement.kind,
     title="Data placement: where each dataset lives and each workload runs",
@@ -72,6 +80,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     plan_type=Plan,
     terms=OBJECTIVE,
     goals={**GOALS, "safest": _safest},
+    secured={"safest": _secured},
     limits=LIMITS,
     tables=interfaces.TableInterface(
         schema=SCHEMA,

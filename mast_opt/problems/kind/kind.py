@@ -14,7 +14,7 @@ from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.header import Policy, Term
 from mast_opt.problems.kind.limits import LimitName
-from mast_opt.problems.kind.overrides import Goal
+from mast_opt.problems.kind.overrides import Goal, Securing
 from mast_opt.problems.kind.problem import PlanT
 
 ProblemT = TypeVar("ProblemT")
@@ -48,6 +48,8 @@ class Kind(Generic[ProblemT, PlanT]):
 
     goals: Mapping[str, Goal] = field(default_factory=dict)
     """Goals that a planner names instead of weights."""
+    secured: Mapping[str, Securing] = field(default_factory=dict)
+    """Goal whose replicas are chosen by the loss of a region → how."""
 
     def formulate(
         self, problem: ProblemT, name: str = "base", *, to_solve: bool = True, heuristics_too: bool = True

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.wording import counted, plain
 from mast_opt.problems.kind.limits import limit_value, plain_number
 from mast_opt.problems.kind.problem import ProblemT
@@ -102,6 +103,22 @@ class Overrides:
 NO_OVERRIDES = Overrides()
 Goal = Callable[[Any], Overrides]
 """Problem → the objective that a goal stands for. Raises UsageError where the goal means nothing for the instance."""
+
+
+@dataclass(frozen=True)
+class Secured:
+    """Replicas that are chosen by what the loss of a region leaves."""
+
+    problem: Any
+    """The instance that has to have these replicas, on top of its own rules."""
+    plan: Any | None = None
+    """A plan of it; None where no replicas are chosen."""
+    least_gpus: float | None = None
+    """Proven: GPUs missing after the worst loss of a region, at least, wherever the replicas are."""
+
+
+Securing = Callable[[Any, SolveParams], Secured | None]
+"""(problem, limits) → replicas that are found within them; None where there are none."""
 
 
 def counting(*terms: str) -> Goal:

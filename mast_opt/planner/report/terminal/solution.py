@@ -22,6 +22,7 @@ from mast_opt.problems.plugin_heuristics import UNCHECKED
 from mast_opt.problems.registry import kind_of
 from mast_opt.problems.search.params import value_text
 
+LEAST_MISSING = "at least {:,.6g} GPUs are missing after the worst loss of a region, wherever the replicas are (proven)"
 _STYLES = {Status.OPTIMAL: "bold green", Status.FEASIBLE: "bold cyan"}
 _MEANING = {
     Status.OPTIMAL: "proven within the requested gap",
@@ -88,6 +89,8 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     figures += [("parameters", changed)] if changed else []
     figures += [("solved with", str(solution.overrides))] if solution.overrides else []
     figures += [("cross-check", str(solution.cross_check))] if solution.cross_check is not None else []
+    if solution.least_missing_gpus is not None:
+        figures += [("worst loss", LEAST_MISSING.format(solution.least_missing_gpus))]
     figures += [("last pass", str(solution.last_pass))] if solution.last_pass is not None else []
     figures += [("reused", str(solution.reuse))] if solution.reuse is not None else []
     notes = [words for words in solution.message.split("; ") if words.startswith((UNGUIDED, UNCHECKED))]

@@ -76,6 +76,7 @@ def _look(past: PastState) -> tuple[float, ...]:
     cells, regions = list(supply), sorted({region for region, _ in supply})
     by_cell, by_region, here = Counter[Mask](), Counter[Mask](), Counter[str]()
     waiting = blocked = 0
+    masks: dict[object, tuple[Mask, Mask]] = {}
     for job in past.jobs.values():
         holders = past.holders(job.spec.datasets)
         if job.placed is None and holders is not None:
@@ -85,10 +86,16 @@ def _look(past: PastState) -> tuple[float, ...]:
             continue
         asked = job.spec.asked_mgpu
         kinds = job.spec.gpu_types
-        able = {r for r in regions if (holders is None or r in holders) and job.bound in ("", r)}
-        by_region[frozenset(at for at, region in enumerate(regions) if region in able)] += asked
-        takes = [kinds is None or kind in kinds for _, kind in cells]
-        by_cell[frozenset(c for c, (region, _) in enumerate(cells) if region in able and takes[c])] += asked
+        where = holders, job.bound, None if kinds is None else frozenset(kinds)
+        if where not in masks:
+            able = {r for r in regions if (holders is None or r in holders) and job.bound in ("", r)}
+            takes = [region in able and (kinds is None or kind in kinds) for region, kind in cells]
+            masks[where] = (
+                frozenset(at for at, region in enumerate(regions) if region in able),
+                frozenset(at for at, fits in enumerate(takes) if fits),
+            )
+        by_region[masks[where][0]] += asked
+        by_cell[masks[where][1]] += asked
         if job.placed is None:
             waiting += asked
         else:

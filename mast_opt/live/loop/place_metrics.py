@@ -224,15 +224,19 @@ class _Sweep:
         cells = list(supply)
         amounts = [supply[cell] for cell in cells]
         by_tier: dict[int, Counter[Mask]] = {}
+        masks: dict[tuple[frozenset[str] | None, str, frozenset[str] | None], Mask] = {}
         for asked, (_, mgpu) in self.asked.items():
             holders = self.past.holders(asked.datasets)
-            mask = frozenset(
-                c
-                for c, (region, kind) in enumerate(cells)
-                if (holders is None or region in holders)
-                and asked.bound in ("", region)
-                and (asked.gpu_types is None or kind in asked.gpu_types)
-            )
+            where = holders, asked.bound, asked.gpu_types
+            mask = masks.get(where)
+            if mask is None:
+                mask = masks[where] = frozenset(
+                    c
+                    for c, (region, kind) in enumerate(cells)
+                    if (holders is None or region in holders)
+                    and asked.bound in ("", region)
+                    and (asked.gpu_types is None or kind in asked.gpu_types)
+                )
             by_tier.setdefault(asked.tier, Counter())[mask] += mgpu
         demand: Counter[Mask] = Counter()
         stranded, before = 0, [0.0] * len(self.stranded)

@@ -232,8 +232,9 @@ class Mast:
         unbound = (
             [] if self.params.bind == LATE else [one for one in snapshot.jobs.values() if one.waits and not one.bound]
         )
-        self._bind_all(unbound, snapshot, actions)
-        self._loads.begin(snapshot)
+        if self.params.bind != LATE:
+            self._bind_all(unbound, snapshot, actions)
+            self._loads.begin(snapshot)
         if rights:
             self._take_in_rights(snapshot)
         changed |= {record.name: record for record in unbound}

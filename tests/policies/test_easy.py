@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import random
 import sys
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -17,7 +18,7 @@ from mast_opt.live.loop.events import Placed
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.policies.easy import BACKFILLS, BY_SUBMISSION, SHORTEST_FIRST, EasyParams
 from mast_opt.live.simulation.run import run_trace
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.live_fleet.types import Part, Server
 from tests.simulation.test_order_only import trace_of
 
 
@@ -116,6 +117,24 @@ def test_a_shorter_job_may_make_all_but_the_head_later() -> None:
 def test_nobody_passes_a_head_that_waits_for_a_job_without_a_limit() -> None:
     jobs = [Asked(0, 2, 50, -1), Asked(1, 3, 5, 5), Asked(2, 1, 1, 1)]
     assert ours(jobs, 3) == {0: 0, 1: 50, 2: 55}
+
+
+def test_a_head_of_several_parts_has_a_shadow_time() -> None:
+    """On servers of 4 and 2 GPUs it needs 4 + 1: job 2 may pass it, since it ends by then or takes a GPU that is
+    left; job 3 may not."""
+    servers = tuple(Server(f"n{at}", "r", "c-r", "k", "h100", gpus, 0, 0) for at, gpus in enumerate((4, 2)))
+    rows = [{"submitted_ms": at, "duration_ms": ms, "limit_ms": ms} for at, ms in ((0, 50), (1, 20), (2, 90), (3, 90))]
+    trace = trace_of(rows[0] | {"mgpu": 4000}, *rows[1:], servers=servers)
+    parts = (Part("t", 1, 4000), Part("r", 1, 1000))
+    trace = replace(trace, submissions=replace(trace.submissions, parts={1: parts}))
+    log = list(run_trace(trace, "easy", {}).events())
+    assert check_log(log, all_end=True, durations=True) == ()
+    assert {one.event.job: one.at_ms for one in log if isinstance(one.event, Placed)} == {
+        "j0": 0,
+        "j1": 50,
+        "j2": 2,
+        "j3": 70,
+    }
 
 
 def test_an_unknown_order_is_refused() -> None:

@@ -26,6 +26,7 @@ from mast_opt.live.policies.fit_times import FitTimes
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.policies.reservations import Reservations
+from mast_opt.live.policies.whole_servers import packed_bid
 from mast_opt.live.simulation.driver import simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.run import run_trace
@@ -33,7 +34,7 @@ from mast_opt.live.simulation.traces.surroundings import Happening
 from mast_opt.problems.job_placement.fit_times import FOREVER, NOW
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.live_fleet.types import Part, Server
 from tests.policies.trials import first_fit
 from tests.simulation.test_order_only import trace_of
 
@@ -45,10 +46,10 @@ class Drawn:
     """A random fleet and jobs.
 
     ``one-tier``: nothing but time ends what runs; ``tiers``: preemption and quotas; ``rough``: servers that break, data
-    that comes and goes, and jobs without limits too.
+    that comes and goes, and jobs without limits too. With ``parts`` a third of the jobs have several.
     """
 
-    def __init__(self, form: str, seed: int) -> None:
+    def __init__(self, form: str, seed: int, parts: bool = False) -> None:
         self.rng, self.form = random.Random(f"{form} {seed}"), form
         rng = self.rng
         regions = ["a", "b"][: rng.randint(1, 2)]
@@ -65,6 +66,26 @@ class Drawn:
         for number in range(rng.randint(20, 60)):
             at += rng.choice([0, 0, 0, 0, 5])
             self.jobs[f"j{number}"] = at, self.spec()
+        rng = random.Random(f"{form} {seed} parts")
+        for name, (at, spec) in self.jobs.items() if parts else ():
+            if rng.random() < 1 / 3:
+                self.jobs[name] = at, self.in_parts(spec, rng)
+
+    def in_parts(self, spec: ev.JobSpec, rng: random.Random) -> ev.JobSpec:
+        """The job with parts, of the same duration, limit and tier."""
+        parts = tuple(
+            Part(
+                f"p{at}",
+                rng.choice([1, 1, 2, 3]),
+                (mgpu := rng.choice([0, 250, 500, 1000, 2000, 4000])),
+                rng.choice([0, 4, 10]),
+                gpu_types=rng.choice([None, None, {"h100": mgpu}, {"v100": mgpu}]),
+                within=rng.choice(["cluster", "cluster", "rack", "server"]),
+            )
+            for at in range(rng.choice([1, 2, 2, 3]))
+        )
+        within = rng.choice(["region", "cluster", "rack", "server"])
+        return replace(spec, tasks=1, mgpu=1000, cpu_mcores=0, gpu_types=None, parts=parts, within=within)
 
     def spec(self) -> ev.JobSpec:
         rng = self.rng
@@ -148,17 +169,22 @@ PARAMS = (
 )
 
 
-def counts(form: str, seed: int, params: MastParams, most_starts: int | None = None) -> Counter[str]:
-    """Reasons for which promises ended, and under "promised" how many jobs had one; the log passes its checks."""
-    drawn = Drawn(form, seed)
+def counts(
+    form: str, seed: int, params: MastParams, most_starts: int | None = None, parts: bool = False
+) -> Counter[str]:
+    """Reasons for which promises ended, and under "promised" how many jobs had one, under "in parts" how many of those
+    have several; the log passes its checks."""
+    drawn = Drawn(form, seed, parts)
     log = drawn.run(Mast(params), most_starts)
     limited = {"x"} if form != "one-tier" else set()
     faults = [one for one in check_log(log, limited=limited, durations=True) if one.what != "data"]
     assert not faults, (form, seed, params, faults[:3])
     promised = {one.event.job for one in log if isinstance(one.event, ev.Promised)}
-    return Counter(
-        {"promised": len(promised), **Counter(one.event.why for one in log if isinstance(one.event, ev.PromiseEnded))}
-    )
+    found = Counter(one.event.why for one in log if isinstance(one.event, ev.PromiseEnded))
+    found["promised"] = len(promised)
+    if parts:
+        found["in parts"] = sum(bool(drawn.jobs[name][1].parts) for name in promised)
+    return found
 
 
 @pytest.mark.parametrize("params", PARAMS)
@@ -168,11 +194,40 @@ def test_one_tier_keeps_all_promises(params: MastParams) -> None:
     assert set(found) == {"promised"}
 
 
-def test_waits_are_bounded() -> None:
+@pytest.mark.parametrize("params", PARAMS)
+def test_one_tier_keeps_all_promises_to_jobs_of_parts(params: MastParams) -> None:
+    found = sum((counts("one-tier", seed, params, parts=True) for seed in range(3)), Counter[str]())
+    assert found["in parts"] > 5
+    assert set(found) == {"promised", "in parts"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_parts_start_in_the_place_that_is_kept_for_them(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No search finds a place for those that have a promise: they get what a trial found when they waited."""
+    kept_for, kept = Reservations.kept_for, list[Bid]()
+
+    def searched(record: JobRecord, *others: Any) -> Bid | None:
+        return None if record.spec.parts and record.promise is not None else packed_bid(record, *others)
+
+    def counted(self: Reservations, *others: Any) -> Bid | None:
+        bid = kept_for(self, *others)
+        kept.extend([bid] if bid else [])
+        return bid
+
+    monkeypatch.setattr("mast_opt.live.policies.mast.packed_bid", searched)
+    monkeypatch.setattr(Reservations, "kept_for", counted)
+    found = sum((counts(form, seed, MastParams(), parts=True) for seed in range(6)), Counter[str]())
+    assert found["in parts"] > 10
+    assert len(kept) > 5
+    assert any(bid.victims for bid in kept) == (form != "one-tier")
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_waits_are_bounded(parts: bool) -> None:
     """A job that fits an empty cluster waits at most (n + 1) times the longest limit, with n older waiting jobs."""
     waited = 0
     for seed in range(5):
-        drawn = Drawn("one-tier", seed)
+        drawn = Drawn("one-tier", seed, parts)
         placed = {one.event.job: one.at_ms for one in drawn.run(Mast()) if isinstance(one.event, ev.Placed)}
         for number, (name, (at, spec)) in enumerate(drawn.jobs.items()):
             before = list(drawn.jobs)[:number]
@@ -183,11 +238,13 @@ def test_waits_are_bounded() -> None:
     assert waited > 30
 
 
+@pytest.mark.parametrize("parts", [False, True])
 @pytest.mark.parametrize("form", FORMS[1:])
-def test_each_late_promise_has_its_reason(form: str) -> None:
-    found = sum((counts(form, seed, PARAMS[seed % len(PARAMS)]) for seed in range(15)), Counter[str]())
+def test_each_late_promise_has_its_reason(form: str, parts: bool) -> None:
+    found = sum((counts(form, seed, PARAMS[seed % len(PARAMS)], parts=parts) for seed in range(15)), Counter[str]())
     assert found["promised"] > 70
-    assert len(found) > 2
+    assert not parts or found["in parts"] > 25
+    assert len(found) > 2 + parts
 
 
 def test_a_promise_that_has_just_got_better_ends_for_its_own_reason() -> None:
@@ -406,5 +463,5 @@ if __name__ == "__main__":
     for form in FORMS:
         total = Counter[str]()
         for seed in range(int(sys.argv[1])):
-            total += counts(form, seed, PARAMS[seed % len(PARAMS)])
+            total += counts(form, seed, PARAMS[seed % len(PARAMS)], parts=seed % 2 == 1)
         print(form, dict(total))

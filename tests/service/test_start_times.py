@@ -21,9 +21,9 @@ from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.restart import opening_of
-from mast_opt.live.service.start_times import StartTimes, sooner
+from mast_opt.live.service.start_times import StartTimes, fits_by_ms, sooner
 from mast_opt.live.store.sqlite import open_sqlite
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.live_fleet.types import Part, Server, Share
 from tests.narrowing import some
 from tests.service.loops import SERVERS, web
 from tests.service.test_live import until
@@ -99,6 +99,27 @@ def test_what_would_make_it_sooner() -> None:
     state.apply(state.seq + 1, 5, ev.Submitted("z", ev.JobSpec(tier=1, mgpu=2000)))
     state.apply(state.seq + 1, 5, ev.Bound("z", "r"))
     assert sooner(state.jobs["z"], state) == [{"change": "any region", "fits_by_ms": 5}]
+
+
+def test_what_would_make_parts_sooner() -> None:
+    """A job of 8 + 1 GPUs in one region waits for one that ends by its limit; half of its trainers would fit now, and
+    so would readers on GPUs of another type."""
+    servers = (Server("a", "r", "c", "k", "h100", 8, 0, 0), Server("b", "r", "d", "k", "v100", 1, 0, 0))
+    state = State(servers, tiers=(0, 1), replicas={})
+    coming: list[ev.Event] = [*state.opening(), ev.QuotaSet("t", 4000)]
+    coming += [ev.Submitted("runs", ev.JobSpec(tier=1, limit_ms=1000, gpu_types={"h100": 1000}))]
+    for event in coming:
+        state.apply(state.seq + 1, 5, event)
+    state.apply(state.seq + 1, 5, ev.Placed("runs", 1, "r", "c", (Share("a", 1, {0: 1000}),)))
+    state.apply(state.seq + 1, 5, ev.Started("runs", 1))
+    parts = (Part("t", 7, 1000), Part("r", gpu_types={"h100": 1000}))
+    spec = ev.JobSpec(tier=1, parts=parts, within="region", tenant="t")
+    state.apply(state.seq + 1, 5, ev.Submitted("w", spec))
+    assert fits_by_ms(state.jobs["w"], state) == 1005
+    assert sooner(state.jobs["w"], state) == [
+        {"change": "GPUs of any type", "fits_by_ms": 5},
+        {"change": "half of the tasks of each part", "fits_by_ms": 5},
+    ]
 
 
 @pytest.mark.second_tier

@@ -11,6 +11,7 @@ from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.types import Share
 from mast_opt.problems.job_placement.units import WHOLE
 
 
@@ -61,6 +62,14 @@ class Actions:
         if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk(self._regions(record, regions)):
             answer = self._state.fleet.place(job, regions=regions, avoid=avoid)
         return answer
+
+    def place_on(self, name: str, shares: tuple[Share, ...], victims: tuple[str, ...]) -> Bid | None:
+        """The bid for a waiting job of several parts on these very GPUs, with these victims; None if it may not start
+        there."""
+        record = self._record(name)
+        if victims:
+            self._refresh_at_risk({self._state.jobs[victim].region for victim in victims})
+        return self._state.fleet.bid_on(record.job, shares, victims)
 
     def bids(self, name: str) -> tuple[Bid, ...]:
         """The best bid of every region that has one, the best of all first; changes nothing."""

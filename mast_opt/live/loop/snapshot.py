@@ -1,10 +1,13 @@
 """Snapshot of the state for policies and slow paths."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.fits_by import first_trial
+from mast_opt.problems.job_placement.live_fleet.types import Job
 
 
 class Snapshot:
@@ -41,6 +44,17 @@ class Snapshot:
     def working_on(self, server: str) -> list[JobRecord]:
         """The jobs that start or run on a server, and were not asked to stop."""
         return [self._state.jobs[name] for name in self._state.fleet.jobs_on(server)]
+
+    def first_trial(
+        self, job: Job, region: str, ends: Mapping[int, Collection[str]], beside: Bid | None = None
+    ) -> tuple[int, Bid] | None:
+        """The first time at which a job is placed in a region without victims if these jobs end then, see
+        ``fits_by.first_trial``, and another one gets its bid now; what is found cannot be committed."""
+        with self._state.fleet.trial():
+            if beside is not None:
+                victims = self._state.fleet.commit(beside)
+                ends = {at: [name for name in names if name not in victims] for at, names in ends.items()}
+            return first_trial(self._state.fleet, job, ends, (region,))
 
     def importance(self, record: JobRecord) -> int:
         """The tier of a job, or a greater number than all tiers if it would take its tenant over the quotas: such work

@@ -13,7 +13,7 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY, PARTS
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.fit_times import FitTimes
+from mast_opt.live.policies.part_times import times_of
 from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
@@ -39,8 +39,8 @@ class Easy:
     """One queue over all regions, by submission; tiers and quotas order nothing, and nobody is stopped.
 
     A job without a limit may run for ever: it is never expected to end, and it passes the head only if it leaves the
-    head's place alone. Where no shadow time is known, because what runs has no limits or the head has several parts,
-    nobody passes the head.
+    head's place alone. Where no shadow time is known, because what runs has no limits, nobody passes the head. That of
+    a head of several parts is one at which a trial places it.
     """
 
     name: str = "easy"
@@ -70,8 +70,7 @@ class Easy:
 
     def _backfill(self, head: JobRecord, others: list[JobRecord], snapshot: Snapshot, actions: Actions) -> None:
         """Start the jobs that leave the head its place at the shadow time."""
-        regions = () if head.spec.parts else snapshot.admissible(head)
-        times = {region: FitTimes(head, None, region, snapshot) for region in regions}
+        times = {region: times_of(head, None, region, snapshot) for region in snapshot.admissible(head)}
         shadow_ms = min((one.by() for one in times.values()), default=FOREVER)
         if shadow_ms == FOREVER:
             return

@@ -3,6 +3,7 @@
 import bisect
 import operator
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.loop.job_states import JobState
@@ -14,8 +15,28 @@ from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from mast_opt.problems.job_placement.units import WHOLE
 
 _FIRST = operator.itemgetter(0)
-_Working = tuple[int | None, JobRecord, Use]
+Working = tuple[int | None, JobRecord, Use]
 """(end of a running job at its limit, if that is known; the job; what it holds of a server)."""
+
+
+class Stops(NamedTuple):
+    """Rule of which work a waiting job may stop."""
+
+    tier: int | None
+    """Importance of the job; None if nobody is stopped."""
+    own_tier: int
+    """Its tier before quotas."""
+    last_tier: int
+    """The least important of all tiers."""
+
+    def may_stop(self, record: JobRecord) -> bool:
+        """Whether the job may stop another one whose tier is known for sure."""
+        spec = record.spec
+        if self.tier is None:
+            return False
+        if record.shares and record.over_quota:
+            return self.tier <= self.last_tier or spec.tier > self.own_tier
+        return spec.preemptible and spec.tier > self.tier
 
 
 class FitTimes(GroupTimes):
@@ -34,7 +55,7 @@ class FitTimes(GroupTimes):
         spec = record.spec
         self._held = held or Held()
         self._spec, self._tier, self._region = spec, tier, region
-        self._lowest_tier = snapshot.reclaimable.tiers[-1]
+        self._may_stop = Stops(tier, spec.tier, snapshot.reclaimable.tiers[-1]).may_stop
         self._together = spec.within == "server"
         super().__init__(1 if self._together else spec.tasks)
         self._seen = -1
@@ -69,7 +90,7 @@ class FitTimes(GroupTimes):
         for name in {share.server: None for share in bid.shares}:
             group = self._group_of.get(name)
             if group is not None:
-                more = [(end_ms, _use_of(share, other.spec)) for share in bid.shares if share.server == name]
+                more = [(end_ms, use_of(share, other.spec)) for share in bid.shares if share.server == name]
                 after = self._times_of(snapshot.inventory.server_of[name], snapshot, more)
                 before = self._times.get(name, ())
                 counts[group] += bisect.bisect_right(after, by_ms) - bisect.bisect_right(before, by_ms)
@@ -129,7 +150,7 @@ class FitTimes(GroupTimes):
         whole, working = self._held.on(server, snapshot)
         now_ms, gpus = snapshot.now_ms, mgpu // WHOLE
         ends = [
-            (end_ms if end_ms is not None and end_ms >= now_ms else _end(record, now_ms), use)
+            (end_ms if end_ms is not None and end_ms >= now_ms else end_of(record, now_ms), use)
             for end_ms, record, use in working
             if not (record.spec.preemptible or record.over_quota) or not self._may_stop(record)
         ]
@@ -150,22 +171,13 @@ class FitTimes(GroupTimes):
             times = room.times(ends, Task(mgpu, spec.cpu_mcores, spec.memory_mib), spec.tasks)
         return times[spec.tasks - 1 : spec.tasks] if self._together else times[: spec.tasks]
 
-    def _may_stop(self, record: JobRecord) -> bool:
-        """Whether the job may stop another one whose tier is known for sure."""
-        spec = record.spec
-        if self._tier is None:
-            return False
-        if record.shares and record.over_quota:
-            return self._tier <= self._lowest_tier or spec.tier > self._spec.tier
-        return spec.preemptible and spec.tier > self._tier
-
 
 class Held:
     """Jobs that start or run on servers and were not asked to stop, looked up once for all times of fit."""
 
     def __init__(self) -> None:
         self._seen = -1
-        self._known: dict[str, tuple[bool, list[_Working]]] = {}
+        self._known: dict[str, tuple[bool, list[Working]]] = {}
 
     def follow(self, snapshot: Snapshot) -> None:
         """Take in what has changed on servers."""
@@ -178,13 +190,13 @@ class Held:
             self._known.pop(name, None)
         self._seen = snapshot.reclaimable.changes
 
-    def on(self, server: Server, snapshot: Snapshot) -> tuple[bool, list[_Working]]:
+    def on(self, server: Server, snapshot: Snapshot) -> tuple[bool, list[Working]]:
         """(whether every GPU of a server is held by one job, whole, or by none; the jobs on it)."""
         known = self._known.get(server.name)
         if known is None:
             working = snapshot.working_on(server.name)
             there = [
-                (job.ends_by_ms(0) if job.state is JobState.RUNNING else None, job, _use_of(share, job.spec))
+                (job.ends_by_ms(0) if job.state is JobState.RUNNING else None, job, use_of(share, job.spec))
                 for job in working
                 for share in job.shares
                 if share.server == server.name
@@ -196,13 +208,13 @@ class Held:
         return known
 
 
-def _use_of(share: Share, spec: JobSpec) -> Use:
+def use_of(share: Share, spec: JobSpec) -> Use:
     """Capacity that a share of a job holds."""
     gang = spec.gang_of(share.part)
     return Use(share.gpus, share.tasks * gang.cpu_mcores, share.tasks * gang.memory_mib)
 
 
-def _end(record: JobRecord, now_ms: int) -> int:
+def end_of(record: JobRecord, now_ms: int) -> int:
     """Time when a job ends by its limit, see ``end_by_limit``."""
     end_ms, limit_ms = record.ends_by_ms(now_ms), record.spec.longest_ms
     return end_by_limit(None if end_ms is None else end_ms - (limit_ms or 1), limit_ms or 1, now_ms)

@@ -7,7 +7,7 @@ job as large as one of its own tasks, so that no two jobs stop each other.
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.fit_times import FitTimes
+from mast_opt.live.policies.part_times import Times
 
 
 class MakingRoom:
@@ -33,7 +33,7 @@ class MakingRoom:
         """Time from which jobs may stop for a gang."""
         return record.since_ms + self._after_ms
 
-    def make(self, record: JobRecord, times: FitTimes, snapshot: Snapshot, actions: Actions) -> bool:
+    def make(self, record: JobRecord, times: Times, snapshot: Snapshot, actions: Actions) -> bool:
         """Ask the jobs to stop that keep a gang from its servers, if it is time; False if none is asked."""
         now_ms = snapshot.now_ms
         if not self.on or now_ms < max(self.first_ms(record), self._next_ms.get(record.name, 0)):

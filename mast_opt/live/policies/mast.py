@@ -331,6 +331,7 @@ class Mast:
         for one in self._reservations.due(tier):
             record = snapshot.jobs[one.job]
             best, second = self._best(record, snapshot.admissible(record), snapshot, actions)
+            best = best or self._reservations.kept_for(one, snapshot, actions)
             if best is not None:
                 self._commit(best, second, snapshot, actions)
                 return True

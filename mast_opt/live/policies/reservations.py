@@ -13,8 +13,9 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.events import ADOPTED, BOUND, DATA, OVERRUN, QUOTA, SERVER, TIER
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.fit_times import FitTimes, Held
+from mast_opt.live.policies.fit_times import Held
 from mast_opt.live.policies.making_room import MakingRoom
+from mast_opt.live.policies.part_times import PartTimes, Times, times_of
 from mast_opt.problems.job_placement.fit_times import FOREVER, NOW
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
@@ -37,7 +38,7 @@ class Reservation:
     rank: int
     """Tier by which it binds: that for its holder's place in the queue."""
     region: str
-    times: FitTimes
+    times: Times
     by_ms: int = FOREVER
     """Time when it fits at the latest; ``FOREVER`` where limits do not say, and ``NOW`` before it is tried."""
     servers: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class Reservations:
         """Regions whose reservation has changed, so that jobs that were refused for it may fit."""
         self.never: dict[str, set[object]] = {}
         """Region → shapes of jobs that do not fit there even when all work has ended."""
-        self._times: dict[tuple[object, ...], FitTimes] = {}
+        self._times: dict[tuple[object, ...], Times] = {}
         self._held = Held()
         self._shrinks = False
         """Whether a server waited to be smaller in the last turn, and may have taken no work."""
@@ -204,7 +205,7 @@ class Reservations:
         """Give a job that waits and does not fit a reservation: in a region, in place of a less important one, or where
         it fits first. None if it never fits in that region."""
         tier = snapshot.importance(record)
-        if record.spec.parts or not self._times_of(record, tier, region, snapshot).ever:
+        if not self._times_of(record, tier, region, snapshot).ever:
             self.never.setdefault(region, set()).add(record.spec.shape)
             return None
         before = self.of_region.get(region)
@@ -233,6 +234,17 @@ class Reservations:
             avoid |= kept
             bid = place(avoid)
         return bid
+
+    def kept_for(self, one: Reservation, snapshot: Snapshot, actions: Actions) -> Bid | None:
+        """Bid for the place that is kept for the parts of a holder which fits by now; None if nothing is kept so, or
+        quotas do not let its tenant have that."""
+        times = one.times
+        if not isinstance(times, PartTimes):
+            return None
+        times.catch_up(snapshot)
+        if times.place is None or times.by() != NOW:
+            return None
+        return actions.place_on(one.job, times.place.shares, times.victims(snapshot))
 
     def placed(self, record: JobRecord, bid: Bid, snapshot: Snapshot, actions: Actions) -> None:
         """Note that a job has been placed by this bid."""
@@ -289,12 +301,12 @@ class Reservations:
         del self.of_region[one.region]
         self.changed.append(one.region)
 
-    def _times_of(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> FitTimes:
+    def _times_of(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> Times:
         """Times at which a job of this tier fits into a region; jobs of one shape share them."""
-        key = tier, region, record.spec.shape[:-1]
+        key = tier, region, record.spec.shape[:-1], tuple([part.name for part in record.spec.parts])
         known = self._times.pop(key, None)
         if known is None:
-            known = FitTimes(record, tier, region, snapshot, self._held)
+            known = times_of(record, tier, region, snapshot, self._held)
             if len(self._times) >= MOST_KEPT:
                 del self._times[next(iter(self._times))]
         self._times[key] = known

@@ -36,7 +36,7 @@ def planned_starts(
 ) -> dict[str, dict[str, Any]]:
     """Those of these jobs that wait → seconds from the plan within which each starts, None where they are not known:
     ``promised_s``, ``usually_within_s``, ``expected_s``, ``fits_within_s`` (whoever waits before it); and the changes
-    of it that would make it fit ``sooner``. The loop knows no jobs of several parts: of one, named by any of its parts,
+    of it that would make it fit ``sooner``. The loop gets no jobs of several parts: of one, named by any of its parts,
     this says what the plan reserves for it, and when it starts where the first of the queue alone has a promise; and of
     others, when they start without it.
 

@@ -16,7 +16,7 @@ from mast_opt.live.loop.jobs import JobClasses, JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.start_errors import EXPECTED, USUALLY_BY, StartErrors
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.fit_times import FitTimes
+from mast_opt.live.policies.part_times import times_of
 from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
@@ -110,13 +110,11 @@ def unenforced_regions(state: State) -> frozenset[str]:
 
 
 def fits_by_ms(record: JobRecord, state: State) -> int | None:
-    """Time when a job fits if what runs ends at its limit, whoever waits before it; None where limits do not say, and
-    for a job of several parts."""
-    if record.spec.parts:
-        return None
+    """Time when a job fits if what runs ends at its limit, whoever waits before it; None where limits do not say. That
+    of a job of several parts is one at which a trial places it."""
     snapshot = Snapshot(state, ())
     tier = snapshot.importance(record)
-    times = (FitTimes(record, tier, region, snapshot).by() for region in snapshot.admissible(record))
+    times = (times_of(record, tier, region, snapshot).by() for region in snapshot.admissible(record))
     by_ms = min(times, default=FOREVER)
     return None if by_ms == FOREVER else max(by_ms, state.now_ms)
 
@@ -144,8 +142,15 @@ def _changes(record: JobRecord, state: State) -> Iterator[tuple[str, JobRecord]]
         other = replace(spec, **given)
         return replace(record, spec=other, of=classes.of(record.name, other))
 
-    for kind in sorted({server.gpu_type for server in state.inventory.in_service()} - set(spec.gpu_types or ())):
-        if spec.gpu_types is not None:
+    kinds = sorted({server.gpu_type for server in state.inventory.in_service()})
+    types = [part.gpu_types and dict.fromkeys(kinds, max(part.gpu_types.values())) for part in spec.parts]
+    wider = tuple(
+        replace(part, gpu_types=some and {**some, **(part.gpu_types or {})}) for part, some in zip(spec.parts, types)
+    )
+    if wider != spec.parts:
+        yield "GPUs of any type", changed(parts=wider)
+    for kind in kinds if spec.gpu_types is not None else ():
+        if kind not in (spec.gpu_types or ()):
             yield f"GPUs of type {kind}", changed(gpu_types={kind: spec.mgpu})
     if spec.datasets:
         yield "its data in every region", changed(datasets=())
@@ -153,5 +158,13 @@ def _changes(record: JobRecord, state: State) -> Iterator[tuple[str, JobRecord]]
         yield "any region", replace(record, bound="")
     for tasks in sorted({spec.tasks // 2, spec.tasks // 4} - {0, spec.tasks}, reverse=True):
         yield f"{tasks} tasks instead of {spec.tasks}", changed(tasks=tasks)
-    if spec.tenant and state.fleet.short_of_quota(record.job) > 0:
+    if any(part.tasks > 1 for part in spec.parts):
+        halves = tuple(replace(part, tasks=max(1, part.tasks // 2)) for part in spec.parts)
+        yield "half of the tasks of each part", changed(parts=halves)
+    over = (
+        Snapshot(state, ()).importance(record) != spec.tier
+        if spec.parts
+        else state.fleet.short_of_quota(record.job) > 0
+    )
+    if spec.tenant and over:
         yield f"a larger quota of {spec.tenant}", changed(tenant="")

@@ -329,6 +329,24 @@ def test_a_changed_bid_is_refused_and_changes_nothing() -> None:
         fleet.commit(bid)
 
 
+def test_a_bid_on_given_gpus() -> None:
+    """It is the one of the search; where others run there is none, unless they may be stopped and are."""
+    fleet = two_regions()
+    bid = bid_for(fleet, TRAIN)
+    assert fleet.bid_on(TRAIN, bid.shares) == bid
+    assert fleet.bid_on(TRAIN, bid.shares[:-1]) is None
+    fleet.adopt(Job("there", 2, preemptible=True), (Share("g1", 1, {0: 1000}),))
+    before = fleet.snapshot_bytes()
+    assert fleet.bid_on(TRAIN, bid.shares) is None
+    assert fleet.bid_on(replace(TRAIN, tier=2), bid.shares, ("there",)) is None
+    stopping = fleet.bid_on(TRAIN, bid.shares, ("there",))
+    assert fleet.snapshot_bytes() == before
+    assert stopping is not None
+    assert stopping.victim_tier == 2
+    assert fleet.commit(stopping) == ("there",)
+    assert fleet.shares("train") == bid.shares
+
+
 def test_parts_survive_a_restart_and_leave_no_trace_in_a_trial() -> None:
     fleet = two_regions()
     fleet.place_and_commit(replace(TRAIN, name="other", parts=(Part("a", 1, 300), Part("b", 2, 200, 1))))

@@ -7,13 +7,13 @@ import numpy as np
 from mast_opt.core.ranks import Right
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.engine import columns as col
-from mast_opt.problems.job_placement.engine.best_bid import BestBid, Prices, place_free, place_priced
+from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, Prices, place_free, place_priced
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.part_search import PartsBid, PartSearch
 from mast_opt.problems.job_placement.engine.server_selection import Placement
 from mast_opt.problems.job_placement.engine.state import VICTIM
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, ClusterReport, PartPlace
-from mast_opt.problems.job_placement.live_fleet.booking import level_of
+from mast_opt.problems.job_placement.live_fleet.booking import level_of, placement_of, shares_by_part
 from mast_opt.problems.job_placement.live_fleet.diagnosis import Coded, explain, why_not
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding
@@ -43,6 +43,16 @@ def best_bid_for_parts(
 
     within = WHOLE_JOB_LEVELS.index(job.within)
     return PartSearch(books.state, books.layout, requests, within, price, offer, fresh, books.log).best()
+
+
+def offers_on(books: FleetInventory, job: Job, requests: Sequence[Request], shares: tuple[Share, ...]) -> list[BestBid]:
+    """Offers, part by part, of these shares. Raises UsageError where the job may not have them."""
+    owner, found = f"the bid for {job.name}", list[BestBid]()
+    for request, own in zip(requests, shares_by_part(owner, job, shares)):
+        placed = placement_of(owner, own, request, books)
+        group, level = books.layout.group.item(placed.server.item(0)), level_of(placed.server, books.layout)
+        found.append(BestBid(group, level, placed, NOBODY, None, False))
+    return found
 
 
 def bid_of(

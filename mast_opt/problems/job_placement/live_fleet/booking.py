@@ -25,12 +25,12 @@ def booking_of(bid: Bid, requests: Sequence[Request], books: FleetInventory) -> 
     if bid.victims != ():
         _check_victims(owner, bid, requests[0], books)
     if not bid.job.parts:
-        placed = [_placement(owner, bid.shares, requests[0], books)]
+        placed = [placement_of(owner, bid.shares, requests[0], books)]
         if any(share.part for share in bid.shares):
             shares_by_part(owner, bid.job, bid.shares)
         return placed
     shares = shares_by_part(owner, bid.job, bid.shares)
-    placed = [_placement(owner, *one, books) for one in zip(shares, requests)]
+    placed = [placement_of(owner, *one, books) for one in zip(shares, requests)]
     _check_together(owner, bid.job, placed, books)
     return placed
 
@@ -68,7 +68,7 @@ def level_of(server: Ints, layout: Layout) -> int:
     return REGION if np.ptp(layout.group_region[group]) == 0 else REGION + 1
 
 
-def _placement(owner: str, shares: tuple[Share, ...], request: Request, books: FleetInventory) -> Placement:
+def placement_of(owner: str, shares: tuple[Share, ...], request: Request, books: FleetInventory) -> Placement:
     """Placement in positions of the shares in a bid. Raises UsageError where they cannot be."""
     names = servers_of(owner, shares, books)
     server = np.array([books.position[name] for name in names], np.int64)

@@ -1,6 +1,6 @@
 """Times at which waiting jobs fit into a live fleet (job placement) if all work ends at its limit."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,7 +59,24 @@ def parts_fit_by(
     level, ends = books.level_of(job, books.best_right(job)), dict[int, list[str]]()
     for name, running in books.running.items():
         ends.setdefault(_end(running, level, now_ms), []).append(name)
-    times = sorted({NOW, *ends} - {FOREVER})
+    ends.pop(FOREVER, None)
+    found = first_trial(fleet, job, ends, regions)
+    if found is None:
+        return None
+    by_ms, bid = found
+    return FitsBy(bid.region, max(by_ms, now_ms), tuple(dict.fromkeys(share.server for share in bid.shares)))
+
+
+def first_trial(
+    fleet: "Fleet", job: Job, ends: Mapping[int, Collection[str]], regions: Collection[str] | None
+) -> tuple[int, Bid] | None:
+    """The first time, by bisection, at which a fleet's search places a job without victims when the jobs have ended
+    that end by then, and where; None if it never does.
+
+    Args:
+        ends: time → jobs that end then; the others stay.
+    """
+    times = sorted({NOW, *ends})
     first, last, found = 0, len(times), None
     with ExitStack() as ended:
         while first < last:
@@ -70,8 +87,7 @@ def parts_fit_by(
                     fleet.release(name)
                 bid = fleet.place(job, regions=regions, preempt=False)
                 if isinstance(bid, Bid):
-                    servers = tuple(dict.fromkeys(share.server for share in bid.shares))
-                    found, last = FitsBy(bid.region, max(times[middle], now_ms), servers), middle
+                    found, last = (times[middle], bid), middle
                 else:
                     first = middle + 1
                     ended.push(tried.pop_all())

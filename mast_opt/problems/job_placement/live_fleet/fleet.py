@@ -25,7 +25,7 @@ from mast_opt.core.quotas import Quotas
 from mast_opt.core.ranks import Reclaim, Right
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
-from mast_opt.problems.job_placement.engine.best_bid import BestBid, place_free, place_priced
+from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, place_free, place_priced
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.limits import (
     DEFAULT_SAMPLING,
@@ -47,6 +47,7 @@ from mast_opt.problems.job_placement.live_fleet.bids import (
     bid_of,
     explain_parts,
     holdings_in,
+    offers_on,
     shares_in,
     why_no_part,
 )
@@ -71,7 +72,7 @@ from mast_opt.problems.job_placement.live_fleet.types import (
     whole,
 )
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.units import GPU, Bools
+from mast_opt.problems.job_placement.units import GPU, Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -923,6 +924,29 @@ class Fleet:
                 self._commit(answer, placed, started_ms)
             return answer
 
+    @arg.checked(job=arg.a(Job), victims=arg.texts)
+    def bid_on(self, job: Job, shares: tuple[Share, ...], victims: Collection[str] = ()) -> Bid | None:
+        """The bid for a job of several parts on these very servers and GPUs, with these victims; None if there is no
+        room for it, or it may not start there.
+
+        Raises:
+            UsageError: see ``place``.
+        """
+        with self._lock:
+            for option in self._options(job):
+                stops = tuple(dict.fromkeys((*option.stops, *victims)))
+                try:
+                    with self._operation:
+                        offers = offers_on(self._books, job, option.requests, shares)
+                        bid = self._parts_bid(job, option, offers, NOBODY, stops)
+                    if bid is not None:
+                        with self.trial():
+                            self.commit(bid)
+                        return bid
+                except UsageError:
+                    continue
+            return None
+
     @arg.checked(job=arg.a(Job))
     def bids(self, job: Job) -> tuple[Bid, ...]:
         """The best bid of every region that has one: first the one that ``place`` gives, then the others by
@@ -1030,14 +1054,22 @@ class Fleet:
             if stops and len(found.victims):
                 stops, found = self._with_fewer_stops(job, option, found, price)
             return bid_of(job, right, (found,), found.victims, price, books, *version, stops), (found.placed,)
-        if found is None:
-            return None
-        amounts = books.amounts(shares_in(books, job, found.by_part))
+        bid = None if found is None else self._parts_bid(job, option, found.by_part, found.victims, stops)
+        return None if bid is None else (bid, None)
+
+    def _parts_bid(
+        self, job: Job, option: Option, offers: Sequence[BestBid], victims: Ints, stops: Sequence[str]
+    ) -> Bid | None:
+        """The bid that holds these offers for a job of several parts by a right, or by a better one. ``stops``: further
+        victims."""
+        books = self._books
+        amounts = books.amounts(shares_in(books, job, offers))
         held = books.right_of(job, amounts)
         lacks = books.stops_for(job, amounts, held)
-        if held > right or lacks is None or not set(stops).issuperset(lacks):
+        if held > option.right or lacks is None or not set(stops).issuperset(lacks):
             return None
-        return bid_of(job, held, found.by_part, found.victims, price, books, *version, stops), None
+        price, version = books.price_of(job), (self._versions.now, self._versions.name)
+        return bid_of(job, held, offers, victims, price, books, *version, stops)
 
     def _with_fewer_stops(
         self, job: Job, option: Option, found: BestBid, price: NDArray[np.float64] | None

@@ -104,6 +104,8 @@ class Diff(Summarised):
     """All of these changes at once: what a swap buys is what its two moves buy together. None with fewer than two."""
     shut: tuple[str, ...] = ()
     """Limits of the second instance that the first plan, matched by label, would break, in words with amounts."""
+    notes: tuple[str, ...] = ()
+    """Sentences on figures that could be confused."""
 
     @property
     def differs(self) -> bool:
@@ -182,6 +184,7 @@ def diff(
         today=kind.analysis.current_state(first),
         changes=changes,
         together=together,
+        notes=kind.presentation.change_notes(*verdicts),
         shut=() if kept is None or problem_before is None else _shut(kind, problem, kept),
     )
 

@@ -18,7 +18,12 @@ def diff_sections(found: Diff) -> tuple[Section, ...]:
     heads = (Head("figure"), *Form.FIGURE.heads("before", "after", "change"))
     tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
     shut = (Section("Why the first plan no longer holds", (Head("limit"),), tuple((one,) for one in found.shut)),)
-    return (Section("Figures", heads, rows), *(shut if found.shut else ()), *worth_sections(found), *tables)
+    return (
+        Section("Figures", heads, rows, " ".join(found.notes)),
+        *(shut if found.shut else ()),
+        *worth_sections(found),
+        *tables,
+    )
 
 
 def worth_sections(found: Diff) -> tuple[Section, ...]:

@@ -14,7 +14,7 @@ from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.migration.partial_plan import partial_plan
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.data_placement.plan import Plan, check_plan, today
-from mast_opt.problems.data_placement.presentation.answers import COMPARED, answers
+from mast_opt.problems.data_placement.presentation.answers import COMPARED, answers, change_notes
 from mast_opt.problems.data_placement.presentation.charts import charts
 from mast_opt.problems.data_placement.presentation.details import details
 from mast_opt.problems.data_placement.presentation.sections import sections
@@ -101,7 +101,9 @@ KIND: Kind[DataPlacement, Plan] = Kind(
         again={"tetris": Continuation(6, ("region", "gpu_type"), carried)},
     ),
     generate=interfaces.GenerateInterface(FAMILIES),
-    presentation=interfaces.PresentationInterface(sections, charts, answers, details, COMPARED),
+    presentation=interfaces.PresentationInterface(
+        sections, charts, answers, details, COMPARED, change_notes=change_notes
+    ),
     analysis=interfaces.AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
     migration=interfaces.MigrationInterface(migration_plan, partial_plan),
 )

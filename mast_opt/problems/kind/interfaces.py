@@ -190,3 +190,5 @@ class PresentationInterface(Generic[ProblemT, PlanT]):
     """Metric or term → its name where plans stand side by side; empty for all metrics."""
     facts: Callable[[ProblemT, PlanT], Mapping[str, Any]] = lambda problem, plan: {}
     """Keys of ``--json`` that say more of a plan than terms and metrics do."""
+    change_notes: Callable[[Verdict, Verdict], tuple[str, ...]] = lambda before, after: ()
+    """Sentences on figures that could be confused where two plans are compared."""

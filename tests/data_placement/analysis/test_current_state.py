@@ -79,8 +79,9 @@ def test_prices_that_count_for_nothing_are_said() -> None:
     priced = WHOLE.with_columns({"regions.gpu_price_micro": prices})
     free = priced.with_objective({"running_cost": 0.0, "migration_cost": 0.0, "egress": 0.0})
     assert "plans do not count money" in current_state(free).notes[-1]
-    counted = priced.with_objective({"running_cost": 1e-6})
-    assert not [note for note in current_state(counted).notes if "money" in note]
+    assert "plans do not count money" in current_state(priced.with_objective({}, ("overload",))).notes[-1]
+    for counted in (priced.with_objective({"running_cost": 1e-6}), priced.with_objective({}, ("running_cost",))):
+        assert not [note for note in current_state(counted).notes if "money" in note]
 
 
 @pytest.mark.parametrize(

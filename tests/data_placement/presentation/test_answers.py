@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 import mast_opt
+from mast_opt.planner.report.change_sections import diff_sections
 from mast_opt.problems.data_placement.plan import gpu_demand
 from mast_opt.problems.data_placement.presentation.answers import answers, usd
 from mast_opt.problems.data_placement.presentation.details import BINDING, DATA, WORK, details
@@ -42,6 +43,29 @@ def test_a_plan_without_gpus_speaks_of_none() -> None:
     assert list(found) == ["If nothing is done", "What to do", "Cost", "Storage", "What to buy"]
     assert not any("GPU" in f"{one.value} {one.detail}" for one in found.values())
     assert found["Cost"].detail.endswith("the copies cost nothing.")
+    found = {
+        one.topic: one for one in answers(problem.with_objective({"running_cost": 0.0, "migration_cost": 0.0}), plan)
+    }
+    assert found["Cost"].detail.endswith("The objective of this plan counts no money; '--goal cheapest' does.")
+
+
+def test_a_bill_that_grows_while_the_running_cost_falls_is_explained() -> None:
+    """8 GPUs of work on 4 at 4 USD an hour; elsewhere there are 12 at 3 USD."""
+    builder = mast_opt.DataPlacementBuilder("crowded")
+    builder.add_region("home", storage_tb=10, cpu_cores=9, gpus={"a100": 4}, usd_per_gpu_hour={"a100": 4})
+    builder.add_region("away", storage_tb=10, cpu_cores=9, gpus={"a100": 12}, usd_per_gpu_hour={"a100": 3})
+    builder.add_dataset("logs", size_tb=1, replicas=["home", "away"])
+    builder.add_workload("job", tier=0, cpu_cores=1, gpus={"a100": 8}, reads={"logs": 1}, current_region="home")
+    problem = builder.build()
+    plan = mast_opt.solve(problem, "highs", goal="least-change", threads=1).plan
+    assert plan is not None
+    found = mast_opt.diff(problem, None, plan)
+    (note,) = found.notes
+    assert "running_cost (-5,840) is the price of all work, as if GPUs over the supply existed" in note
+    assert "billed_usd_a_month (+5,840)" in note
+    assert "overload_usd_a_month (-11,680)" in note
+    assert diff_sections(found)[0].note == note
+    assert mast_opt.diff(problem, plan, plan).notes == ()
 
 
 def test_overload_for_lack_of_days_is_called_so() -> None:

@@ -26,6 +26,8 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
         show_section(console, result_sections.today_section(found.today), rows)
     _figures(console, "Objective and terms", {"objective": found.objective, **found.terms}, partial=partial)
     _figures(console, "Metrics", found.metrics, partial=partial)
+    for words in () if partial else found.notes:
+        print_words(console, words, style="dim")
     for section in change_sections.worth_sections(found):
         show_section(console, section, rows)
     for table in (*found.tables, *found.instance):

@@ -19,6 +19,10 @@ _UNKNOWN_READS = ("local", "remote", "link", "sourced", "copy", "copied")
 """Limits on flows, of which an instance states nothing."""
 MONEY_TERMS = ("running_cost", "migration_cost", "egress")
 """Terms in USD."""
+MONEY_COUNTS_NOTHING = (
+    "It has prices, and neither running_cost nor migration_cost counts in the objective: plans do not count money."
+)
+"""Note where prices are stated to no effect."""
 
 
 def current_state(problem: DataPlacement) -> CurrentState:
@@ -33,12 +37,16 @@ def current_state(problem: DataPlacement) -> CurrentState:
     elif vague:
         runs = "workload runs" if vague == 1 else "workloads run"
         notes.append(f"{vague:,} {runs} on a GPU type that is not stated; figures take the first that it accepts.")
-    objective = problem.objective
-    if problem.has_prices and not objective.lexicographic and not any(map(objective.weights.get, MONEY_TERMS)):
-        notes.append(
-            "It has prices, and its weights of running_cost and migration_cost are 0: plans do not count money."
-        )
+    if not money_counts(problem):
+        notes.append(MONEY_COUNTS_NOTHING)
     return CurrentState(known(problem), (*broken, *_unreadable(problem, plan)), tuple(notes))
+
+
+def money_counts(problem: DataPlacement) -> bool:
+    """Whether the objective counts money, or the instance has no prices."""
+    weights, order = problem.objective.weights, problem.objective.order
+    counted = [term for term in MONEY_TERMS if (term in order if order else weights.get(term))]
+    return bool(counted) or not problem.has_prices
 
 
 def known(problem: DataPlacement) -> tuple[Known, ...]:

@@ -5,7 +5,7 @@ import numpy as np
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, gpus, noticed, plain, ratio
-from mast_opt.problems.data_placement.analysis.current_state import complete, current_state
+from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, money_counts
 from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
 from mast_opt.problems.data_placement.presentation import details
@@ -84,7 +84,24 @@ def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
     once = f"A month, at the prices of the instance; the copies {paid}."
     if noticed(max(beyond), "usd"):
         once += f" Only GPUs that exist are billed: those that work lacks would cost {_change(beyond)} more."
+    once += "" if money_counts(p) else " The objective of this plan counts no money; '--goal cheapest' does."
     return Answer("Cost", _change(billed), once, "")
+
+
+def change_notes(before: Verdict, after: Verdict) -> tuple[str, ...]:
+    """A sentence on why the running cost and the bill change by other amounts, where they do."""
+    names = ("billed_usd_a_month", "overload_usd_a_month")
+    if not all(name in one.metrics for name in names for one in (before, after)):
+        return ()
+    billed, beyond = (after.metrics[name] - before.metrics[name] for name in names)
+    if not noticed(abs(beyond), "usd"):
+        return ()
+    words = (
+        f"running_cost ({billed + beyond:+,.0f}) is the price of all work, as if GPUs over the supply existed; "
+        f"billed_usd_a_month ({billed:+,.0f}) is that of GPUs that exist, and overload_usd_a_month ({beyond:+,.0f}) "
+        "the rest. So the bill grows where work that had no GPUs gets some."
+    )
+    return (words,)
 
 
 def _change(amounts: list[float]) -> str:

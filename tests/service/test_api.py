@@ -267,6 +267,10 @@ def test_idempotency_keys(client: TestClient) -> None:
     assert (other.status_code, other.json()["type"]) == (422, "urn:mast-opt:key-reused")
     assert client.post("/v1/jobs", json=long("b"), headers={"Idempotency-Key": "a b"}).status_code == 422
     assert client.get("/v1/jobs").json()["count"] == 1
+    headers = {"Idempotency-Key": "k2"}
+    assert client.put("/v1/quotas/research", json={"gpus": 4}, headers=headers).status_code == 200
+    elsewhere = client.put("/v1/quotas/sales", json={"gpus": 4}, headers=headers)
+    assert (elsewhere.status_code, elsewhere.json()["type"]) == (422, "urn:mast-opt:key-reused")
 
 
 def test_events_as_they_come(served: tuple[TestClient, Live]) -> None:

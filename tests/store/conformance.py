@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mast_opt.live.loop.events import Stored, Timer
+from mast_opt.live.loop.events import Stored, Submitted, Timer
 from mast_opt.live.store.errors import Conflict, CorruptStore, Fenced, LeadHeld, StoreError
 from mast_opt.live.store.records import Answer, Batch, OpenCommand, StoredPlan
 from mast_opt.live.store.recovery import recovered, snapshot_of
@@ -243,7 +243,10 @@ class Conformance:
             store.save_snapshot(epoch, snapshot_of(replayed(log()[:end])))
         with pytest.raises(StoreError, match="snapshot"):
             store.retain(epoch, events_from=42, answers_from_ms=0)
+        names = {stored.event.job for stored in log()[:60] if isinstance(stored.event, Submitted)}
+        assert len(names) > 1
         assert store.retain(epoch, events_from=41, answers_from_ms=6) == {"events": 40, "answers": 1}
+        assert store.known_jobs([*names, "other"]) == names
         assert store.answer("ada", "key-1") is None
         assert store.answer("ada", "new") is not None
         assert (store.first_seq(), store.check()) == (41, 20)

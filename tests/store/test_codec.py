@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_opt.live.store import codec
-from mast_opt.live.store.codec import body_of, event_from
+from mast_opt.live.store.codec import START, body_of, chained, event_from
 from mast_opt.live.store.errors import CorruptStore
 from tests.store.logs import log
 
@@ -47,3 +47,9 @@ def test_an_event_of_a_later_version_is_said_to_be_one(quick: bool, monkeypatch:
         monkeypatch.setattr(codec, "msgspec", None)
     with pytest.raises(CorruptStore, match="event 5 is a Nothing, which this version does not know: use a later"):
         event_from((5, 0, 1, "Nothing", "{}", None))
+
+
+def test_the_chain_covers_all_of_an_event() -> None:
+    events = [(1, "{}", "ada"), (1, "{}", "eve"), (1, "{}", None), (2, "{}", None), (1, '{"job":"a"}', None)]
+    found = {chained(before, at_ms, "Queued", body, by) for at_ms, body, by in events for before in (START, b"1")}
+    assert len(found | {chained(START, 1, "Placed", "{}")}) == 11

@@ -186,6 +186,7 @@ def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None,
         "periods": [
             {
                 **_attributes(one, "name", "begins_day", "prepares", "moved"),
+                **_attributes(one.way, "days", "days_over"),
                 "begins_date": date_of(begin, one.begins_day),
                 **{
                     key: value
@@ -277,6 +278,7 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
         "terms": {} if verdict is None else dict(verdict.terms),
         "metrics": {} if verdict is None else dict(verdict.metrics),
         "moved": dict(one.moved),
+        **_attributes(one.way, "days", "days_over"),
         **({} if one.lost is None else loss_keys(one.lost)),
         "region_loss": None if one.after_loss is None else asdict(one.after_loss),
         "message": solution.message,

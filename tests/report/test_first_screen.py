@@ -124,7 +124,11 @@ def test_without_gpus_none_are_missing_after_a_loss() -> None:
     plan = mast_opt.solve(problem, "highs", threads=1).plan
     assert plan is not None
     assert worst_region_loss(problem, plan) is None
-    assert not [row for row in report(problem, plan).compared[0].rows if "GPU" in str(row[0])]
+    content = report(problem, plan)
+    assert not [row for row in content.compared[0].rows if "GPU" in str(row[0])]
+    text = page(content)
+    assert "What binds" not in text, "nothing binds, so no answer leads to that table"
+    assert set(re.findall(r'<a href="#([^"]+)">', text)) <= set(re.findall(r'id="([^"]+)"', text))
 
 
 def test_a_loss_that_is_not_proven_is_not_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:

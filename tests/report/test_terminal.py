@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +15,14 @@ import mast_opt
 from mast_opt.core.solve_result import Event, Limit, Status
 from mast_opt.core.wording import UNKNOWN, amounts, percent, plain, seconds
 from mast_opt.planner.analysis.two_stage import Robust
-from mast_opt.planner.report.terminal.analysis import show_robust
+from mast_opt.planner.report.change_sections import moves_section
+from mast_opt.planner.report.terminal.analysis import show_robust, show_whatif
+from mast_opt.planner.report.terminal.diff_and_migration import show_order
 from mast_opt.planner.report.terminal.progress import Progress
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
 from mast_opt.planner.report.terminal.solution import show_solution
+from mast_opt.problems.kind.analysis_hooks import Loss
+from mast_opt.problems.kind.migration_plan import Move, Order
 from mast_opt.problems.kind.presentation import Form, Head, Section
 
 
@@ -207,3 +212,27 @@ def test_progress_that_is_over_soon_shows_nothing() -> None:
     with Progress(shown, "highs", None) as progress:
         progress(Event(0.1, 2.0, 1.0))
     assert text_of(shown) == ""
+
+
+def test_steps_are_one_table_and_data_with_fewer_copies_is_named() -> None:
+    """A part of a job of 32 GPUs moves, next to a copy of 7.5 TB a day."""
+    moves = (
+        Move(0, "copy", "impressions-eu", "frankfurt", "stockholm", 7.5, day=0, days=3, unit="TB"),
+        Move(1, "move", "genai-05", "frankfurt", "stockholm", 6.08, 3, 1, False, "GPUs", 0.19, "H100", "A100"),
+    )
+    console = Console(file=io.StringIO(), width=80)
+    show_order(console, Order(moves, unit="TB"))
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert printed.count("wave") == 2, "in DONE and in the head of one table"
+    assert re.search(r"copy .*7\.5 TB", printed)
+    assert "6 GPUs (19%)" in printed
+    table = moves_section(Order(moves, unit="TB"))
+    assert [head.title for head in table.heads][-3:] == ["TB", "GPUs", "share"]
+    assert table.rows[1][-2:] == (6.08, 0.19)
+    problem = mast_opt.generate("data-placement", seed=1, datasets=4, workloads=4, regions=2)
+    answer = mast_opt.whatif(problem, [mast_opt.Scenario("growth", {"grow_demand": 1.1})], solver="highs")
+    lost = replace(answer.base, lost=Loss(fewer_copies=("logs", "clicks")))
+    console = Console(file=io.StringIO(), width=80)
+    show_whatif(console, "it", replace(answer, base=lost))
+    printed = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+    assert "base: datasets logs and clicks may do with the copies that are left" in printed

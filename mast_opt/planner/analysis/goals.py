@@ -13,7 +13,7 @@ from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
-from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.analysis.migration_plan import NO_WAY, Way, way_to
 from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, worst_region_loss
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
@@ -45,15 +45,9 @@ class Figures:
     """Figures of one state: the present one, or a plan."""
 
     verdict: Verdict
-    steps: int = 0
-    days: int | None = None
-    """Days that the way to it takes; None where steps take no days."""
-    stuck: int = 0
-    """Steps that cannot be carried out."""
+    way: Way = NO_WAY
     loss: RegionLoss | None = None
     """The GPUs missing after the worst loss of a region; None where that is not known."""
-    days_over: float = 0.0
-    """Days by which the way to it is longer than the instance states."""
     judged: bool = False
     """Whether the worst loss of a region was looked for; a ``loss`` of None is then one that is not proven."""
     broken: int = 0
@@ -293,8 +287,5 @@ def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:
     kind = kind_of(problem)
     check_plan(kind, problem, plan)
     verdict = kind.verification.verify(problem, plan)
-    if not with_steps or not verdict.ok or kind.migration.steps is None:
-        return Figures(verdict, broken=len(verdict.violations))
-    order, rolling = steps(problem, plan), kind.analysis.hooks().rolling
-    over = 0.0 if not order.late or rolling is None else float((order.days or 0) - rolling.days(problem))
-    return Figures(verdict, len(order.moves), order.days, len(order.stuck), days_over=over)
+    way = way_to(problem, plan) if with_steps and verdict.ok else NO_WAY
+    return Figures(verdict, way, broken=len(verdict.violations))

@@ -1,6 +1,6 @@
 """Migration plans: the order in which a plan can be carried out, for every kind of problem that has one."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 
 from mast_opt.core.errors import UsageError
@@ -41,6 +41,35 @@ def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None) -> Or
     mending = {label for violation in broken for label in violation.index}
     moves = sorted(order.moves, key=lambda move: (move.wave, move.what not in mending))
     return replace(order, moves=tuple(moves), begin=begin)
+
+
+@dataclass(frozen=True)
+class Way:
+    """The size of the way to a plan."""
+
+    steps: int = 0
+    days: int | None = None
+    """Days until it is done; None where steps take no days, or the way is not known."""
+    stuck: int = 0
+    """Steps that cannot be carried out."""
+    days_over: float = 0.0
+    """Days by which it is longer than the instance states."""
+
+
+NO_WAY = Way()
+
+
+def way_to(problem: Problem[PlanT], plan: PlanT | None) -> Way:
+    """The size of the way from today to a plan; nothing of it without a plan, or where the steps cannot be ordered."""
+    try:
+        order = None if plan is None else steps(problem, plan)
+    except UsageError:
+        order = None
+    if order is None:
+        return NO_WAY
+    rolling = kind_of(problem).analysis.hooks().rolling
+    over = 0.0 if not order.late or rolling is None else float((order.days or 0) - rolling.days(problem))
+    return Way(len(order.moves), order.days, len(order.stuck), over)
 
 
 def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | None = None) -> tuple[Order, PlanT]:

@@ -3,12 +3,14 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Generic, Unpack
 
 from mast_opt.core.arguments import a, a_text, checked, each
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of
 from mast_opt.planner.analysis.common import asked, solve_from
+from mast_opt.planner.analysis.migration_plan import Way, way_to
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated, happened
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
@@ -33,6 +35,11 @@ class Period(Generic[PlanT]):
     """Day on which the period begins; day 0 is today."""
     prepares: bool = False
     """Whether this plan was made again, so that the next period has one."""
+
+    @cached_property
+    def way(self) -> Way:
+        """The way to its plan from that of the period before, or from today."""
+        return way_to(self.instance, self.solution.plan)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, Unpack
 
 import numpy as np
@@ -16,6 +16,7 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver
+from mast_opt.planner.analysis.migration_plan import Way, way_to
 from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, region_loss, unavoidable
 from mast_opt.planner.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
 from mast_opt.planner.analysis.solves import solving
@@ -69,6 +70,11 @@ class Outcome(Generic[PlanT]):
         if verdict is None or self.lost is None or self.lost.gpus is None or not can_lose_regions(self.problem):
             return None
         return region_loss(self.name, verdict.metrics, self.lost, self.solution.status is Status.OPTIMAL)
+
+    @cached_property
+    def way(self) -> Way:
+        """The way from today, as it is in the scenario, to its plan."""
+        return way_to(self.problem, self.solution.plan)
 
     @property
     def open_gap(self) -> float | None:

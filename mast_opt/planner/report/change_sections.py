@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from mast_opt.core.wording import UNKNOWN
+from mast_opt.core.wording import UNKNOWN, gpus, percent, plain
 from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
-from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.migration_plan import Move, Order
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
 
 GPUS = "GPUs"
@@ -89,9 +89,14 @@ def stops_section(order: Order) -> Section:
     return Section("Work that stops for a while", heads, rows, note)
 
 
-def moves_section(order: Order) -> Section:
-    """Section with a row for each step to a plan; columns that no step fills are left out."""
-    moves = order.moves
+def moves_section(order: Order, *, narrow: bool = False) -> Section:
+    """Section with a row for each step to a plan; columns that no step fills are left out.
+
+    Args:
+        order: the steps.
+        narrow: whether amounts of several units, and shares, are in one column, as text.
+    """
+    moves, amounts = order.moves, _amounts(order)
     long = any(move.days > 1 for move in moves)
     columns: list[tuple[Head, list[Cell]]] = [
         (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
@@ -101,7 +106,7 @@ def moves_section(order: Order) -> Section:
         (Head("what"), [move.what for move in moves]),
         (Head("from"), [move.origin for move in moves]),
         (Head("to"), [move.destination for move in moves]),
-        *_amounts(order),
+        *([(Head("amount"), [*map(_amount, moves)])] if narrow and len(amounts) > 1 else amounts),
     ]
     kept = [(head, cells) for head, cells in columns if _filled(cells)]
     rows = tuple(zip(*(cells for _, cells in kept), strict=True))
@@ -133,6 +138,14 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
     if any(move.share not in (None, 1.0) for move in moves):
         columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
     return columns
+
+
+def _amount(move: Move) -> str | None:
+    """The amount of a step with its unit, and the share of work where only a part moves: "32 GPUs (19%)"."""
+    if move.amount is None:
+        return None
+    number = gpus(move.amount) if move.unit == GPUS else plain(move.amount)
+    return f"{number} {move.unit}" + ("" if move.share in (None, 1.0) else f" ({percent(move.share, 0)})")
 
 
 def _filled(cells: Iterable[object]) -> bool:

@@ -1,6 +1,6 @@
 """Answers of the analyses as sections: what a terminal shows, and what is written into files."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -10,6 +10,7 @@ from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
 from mast_opt.planner.analysis.marginal_values import Marginals
+from mast_opt.planner.analysis.migration_plan import Way
 from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.periods import Periods
 from mast_opt.planner.analysis.purchase_question import Purchases
@@ -27,6 +28,11 @@ MANY = 1000.0
 """Figures from which on plans are compared without decimals."""
 UNPROVEN = "not proven"
 """Mark of figures of a loss that a better placement could lower."""
+DAYS = "days until done"
+OVER = (
+    "Days over: those that the steps take beyond the 'days' of the instance; 'mast-opt steps' says what would mend it."
+)
+"""Note on days that are marked."""
 WITH_COPIES = (
     "With new copies: planned again, as after some days. 'report' and 'solve --goals' have the first days, before any "
     "copy, and 'explain --risk' the data of every region."
@@ -90,6 +96,7 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
         Head("scenario"),
         *PROOF,
         *Form.AMOUNT.heads(*moved),
+        Head(DAYS),
         *Form.AMOUNT.heads("unavoidable part of the objective", "gap of the rest (%)"),
         Head("limits that the base plan breaks", Form.COUNT),
         Head("why there is no plan"),
@@ -99,6 +106,7 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
             one.name,
             *_proof(one.solution),
             *(one.moved.get(unit) for unit in moved),
+            days_cell(one.way),
             one.unavoidable,
             None if one.open_gap is None else 100 * one.open_gap,
             None if one.base_verdict is None else len(one.base_verdict.violations),
@@ -111,7 +119,9 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
     terms = [{} if verdict is None else verdict.terms for verdict in verdicts]
     metrics = [{} if verdict is None else verdict.metrics for verdict in verdicts]
     found = [
-        Section("Scenarios", heads, rows, f"{answer.base_words[:1].upper()}{answer.base_words[1:]}"),
+        Section(
+            "Scenarios", heads, rows, f"{answer.base_words[:1].upper()}{answer.base_words[1:]} {over_words(answer)}"
+        ),
         _side_by_side("Terms", names, terms),
         _side_by_side("Key figures", names, metrics),
     ]
@@ -132,6 +142,11 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
         values.append((robust.objective_kind, robust.objective, robust.base_objective))
         found.append(Section("One plan for all scenarios", columns, tuple(values)))
     return tuple(found)
+
+
+def over_words(answer: WhatIf[Any]) -> str:
+    """Sentence on days that are marked in a scenario analysis; empty for none."""
+    return OVER if any(one.way.days_over for one in (answer.base, *answer.outcomes)) else ""
 
 
 def missing_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
@@ -199,17 +214,16 @@ def goal_sections(
         (title, *(UNKNOWN if value is None else f"{value:,}" for value in values))
         for title, values in (
             ("limits that it breaks", [one.broken for one in figures.values()]),
-            ("steps", [one.steps for one in figures.values()]),
-            ("steps that are blocked", [one.stuck for one in figures.values()]),
+            ("steps", [one.way.steps for one in figures.values()]),
+            ("steps that are blocked", [one.way.stuck for one in figures.values()]),
         )
         if any(values)
     ]
-    days = [_days_cell(0 if name == NOTHING else one.days, one.days_over) for name, one in figures.items()]
-    if any(one.days for one in figures.values()):
-        over = ", and those over the instance's" if any(one.days_over for one in figures.values()) else ""
-        rows.append((f"days until done{over}", *days))
+    ways = [Way(days=0) if name == NOTHING else one.way for name, one in figures.items()]
+    if any(one.days for one in ways):
+        rows.append((_days_title(ways), *map(days_cell, ways)))
     if begin is not None:
-        ends = [None if not one.days else date_of(begin, one.days - 1) for one in figures.values()]
+        ends = [None if not one.days or one.stuck else date_of(begin, one.days - 1) for one in ways]
         rows.append(("done on", *(end or UNKNOWN for end in ends)))
     losses = [one.loss for one in figures.values() if one.judged]
     if losses:
@@ -219,11 +233,16 @@ def goal_sections(
     return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows), note),)
 
 
-def _days_cell(days: int | None, over: float) -> str:
+def _days_title(ways: Iterable[Way]) -> str:
+    """Name of the days until plans are carried out."""
+    return DAYS + (", and those over the instance's" if any(one.days_over for one in ways) else "")
+
+
+def days_cell(way: Way) -> str:
     """Days until a plan is carried out, with those that are more than the instance states: "18 (4 over)"."""
-    if days is None:
-        return UNKNOWN
-    return f"{days:,} ({plain(over)} over)" if over else f"{days:,}"
+    if way.days is None or way.stuck:
+        return "blocked" if way.stuck else UNKNOWN
+    return f"{way.days:,} ({plain(way.days_over)} over)" if way.days_over else f"{way.days:,}"
 
 
 def shown(value: float, unit: str, marks: Collection[float] = (1.0,)) -> str:
@@ -286,9 +305,12 @@ def period_sections(answer: Periods[Any], begin: date | None = None) -> tuple[Se
     units = list(dict.fromkeys(unit for one in answer.periods for unit in one.moved))
     verdicts = [one.solution.verdict for one in answer.periods]
     metrics = list(dict.fromkeys(name for found in verdicts if found is not None for name in found.metrics))
-    heads = (Head("period"), *_days(begin, "begins on"), *PROOF, *Form.AMOUNT.heads(*units))
+    heads = (Head("period"), *_days(begin, "begins on"), *PROOF, *Form.AMOUNT.heads(*units), Head(DAYS))
     rows = tuple(
-        (one.name, date_of(begin, one.begins_day) or one.begins_day, *_proof(one.solution), *map(one.moved.get, units))
+        (
+            *(one.name, date_of(begin, one.begins_day) or one.begins_day, *_proof(one.solution)),
+            *(*map(one.moved.get, units), days_cell(one.way)),
+        )
         for one in answer.periods
     )
     figures = tuple(
@@ -296,8 +318,10 @@ def period_sections(answer: Periods[Any], begin: date | None = None) -> tuple[Se
     )
     names = (Head("figure"), *Form.FIGURE.heads(*(one.name for one in answer.periods)))
     prepared = [one.name for one in answer.periods if one.prepares]
-    note = f"Planned again to have ready what the next period needs: {', '.join(prepared)}." if prepared else ""
-    return (Section("Periods", heads, rows, note), Section("Key figures", names, figures))
+    note = f"{answer.periods[0].name} begins today, with its changes in it. " if answer.periods else ""
+    note += f"Planned again to have ready what the next period needs: {', '.join(prepared)}. " if prepared else ""
+    note += OVER if any(one.way.days_over for one in answer.periods) else ""
+    return (Section("Periods", heads, rows, note.strip()), Section("Key figures", names, figures))
 
 
 def joint_sections(answer: Periods[Any], together: JointPeriods[Any]) -> tuple[Section, ...]:

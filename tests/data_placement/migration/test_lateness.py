@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import re
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from rich.console import Console
 
 import mast_opt
+from mast_opt.cli.json_record import period_keys
 from mast_opt.planner.analysis.goals import figures_of
 from mast_opt.planner.analysis.migration_plan import first_steps
+from mast_opt.planner.analysis.periods import Periods
 from mast_opt.planner.report.html.content import story
-from mast_opt.planner.report.result_sections import goal_sections
+from mast_opt.planner.report.result_sections import goal_sections, period_sections, whatif_sections
+from mast_opt.planner.report.terminal.analysis import show_whatif
 from mast_opt.problems.data_placement import DataPlacement, Plan
 
 
@@ -60,6 +66,22 @@ def test_what_is_late_says_by_how_much_and_what_would_mend_it(plan: Plan) -> Non
         assert mast_opt.steps(repaired, plan).late == ""
     (late,) = goal_sections(problem, figures_of(problem, {"one": plan}))
     (in_time,) = goal_sections(repaired, figures_of(repaired, {"one": plan}))
+    (period,) = mast_opt.plan_periods(problem, [mast_opt.Scenario("first", {"days": 2})], solver="highs").periods
+    made = Periods("data-placement", (replace(period, solution=replace(period.solution, plan=plan)),), 1)
+    section = period_sections(made)[0]
+    assert (section.heads[-1].title, section.rows[0][-1]) == ("days until done", "4 (2 over)")
+    assert section.note.startswith("first begins today, with its changes in it. Days over: those that the steps take")
+    (record,) = period_keys(made)["periods"]
+    assert (record["days"], record["days_over"]) == (4, 2.0)
+    answer = mast_opt.whatif(problem, [mast_opt.Scenario("growth", {"grow_demand": 1.1})], plan, solver="highs")
+    section = whatif_sections(answer)[0]
+    cells = dict(zip([head.title for head in section.heads], section.rows[0], strict=True))
+    assert (cells["days until done"], "Days over" in section.note) == ("4 (2 over)", True)
+    console = Console(file=io.StringIO(), width=80)
+    show_whatif(console, "exchange", answer)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert re.search(r"days until done +4 \(2 over\)", printed)
+    assert "Days over" in printed
     assert ("days until done, and those over the instance's", "0", "4 (2 over)") in late.rows
     assert any(row[0] == "days until done" and row[1] == "0" and "over" not in str(row[2]) for row in in_time.rows)
 

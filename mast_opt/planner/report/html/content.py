@@ -324,6 +324,9 @@ def report(
     answered = story(problem, plan, (others or {}).get("least-change"), begin, instance=instance, figures=own)
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
+    sections = (*answered.sections, *kind.presentation.sections(problem, plan))
+    shown_there = {one.title for one in (*charts, *sections)}
+    answers = tuple(one if one.more in shown_there else replace(one, more="") for one in answered.answers)
     search = convergence(events)
     if search is not None:
         charts.append(search)
@@ -338,8 +341,7 @@ def report(
         fields=fields or {},
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts),
         sections=(
-            *answered.sections,
-            *kind.presentation.sections(problem, plan),
+            *sections,
             *(() if state is None else (today_section(state),)),
         ),
         provenance=problem.provenance,
@@ -348,7 +350,7 @@ def report(
         sense=problem.sense,
         policy=problem.objective.policy,
         units={name: term.unit for name, term in kind.terms.items()},
-        answers=answered.answers,
+        answers=answers,
         compared=goal_sections(problem, figures, begin),
     )
 

@@ -16,7 +16,10 @@ from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.two_stage import Robust
 from mast_opt.planner.analysis.whatif import Outcome, WhatIf
 from mast_opt.planner.report.result_sections import (
+    DAYS,
+    days_cell,
     missing_sections,
+    over_words,
     purchase_sections,
     region_risk_section,
     single_copy_section,
@@ -133,7 +136,7 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
         rows.append((one.name, one.solution.outcome, objective, plain(one.solution.bound), gap, *figures, breaks))
     heads = ("scenario", "status", "objective", "bound", "gap", *moved, "base breaks")
     show_table(console, "Every scenario planned again", heads, rows, heads[:2])
-    print_words(console, answer.base_words, style="dim")
+    print_words(console, f"{answer.base_words} {over_words(answer)}".strip(), style="dim")
     for one in outcomes:
         if one.unavoidable:
             words = (
@@ -145,28 +148,35 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
         if one.solution.verdict is None:
             reasons = [conflict.message for conflict in one.solution.conflicts] or [one.solution.message]
             print_words(console, f"{one.name}: {'; '.join(reasons)}", style="yellow")
-    verdicts = [one.solution.verdict for one in outcomes]
-    for title, columns in (
-        ("Terms", [{} if found is None else found.terms for found in verdicts]),
-        ("Key figures", [{} if found is None else found.metrics for found in verdicts]),
-    ):
-        names = dict.fromkeys(name for column in columns for name in column)
-        figures = [{key: noticed(value, key) for key, value in column.items()} for column in columns]
-        rows = [(name, *(plain(column.get(name)) for column in figures)) for name in names]
-        kept = [row for row in rows if any(column.get(row[0]) for column in figures)]
-        if kept:
-            show_table(console, title, ("", *(one.name for one in outcomes)), kept)
+    _show_figures(console, outcomes)
     for section in missing_sections(answer):
         show_section(console, section, None)
     if answer.robust is not None:
         show_robust(console, answer.robust)
 
 
+def _show_figures(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
+    """Print terms, then key figures with the days until a plan is carried out, a column a scenario."""
+    verdicts = [one.solution.verdict for one in outcomes]
+    for title, columns in (
+        ("Terms", [{} if found is None else found.terms for found in verdicts]),
+        ("Key figures", [{} if found is None else found.metrics for found in verdicts]),
+    ):
+        names = dict.fromkeys(name for column in columns for name in column)
+        seen = [{key: noticed(value, key) for key, value in column.items()} for column in columns]
+        rows = [(name, *(plain(column.get(name)) for column in seen)) for name in names]
+        kept = [row for row in rows if any(column.get(row[0]) for column in seen)]
+        if title == "Key figures" and any(one.way.days for one in outcomes):
+            kept.append((DAYS, *(days_cell(one.way) for one in outcomes)))
+        if kept:
+            show_table(console, title, ("", *(one.name for one in outcomes)), kept)
+
+
 def _show_losses(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
     """A row for every scenario that destroys data, and the names of what is lost."""
     for one in outcomes:
         if one.lost is not None and one.lost.fewer_copies:
-            few = counted(len(one.lost.fewer_copies), "dataset")
+            few = named("dataset", one.lost.fewer_copies)
             print_words(console, f"{one.name}: {few} may do with the copies that are left, fewer than copies_min.")
     losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
     if not losses:

@@ -84,7 +84,7 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
     if order.stuck:
         show_section(console, change_sections.stuck_section(order))
     if order.moves:
-        show_section(console, change_sections.moves_section(order), rows)
+        show_section(console, change_sections.moves_section(order, narrow=True), rows)
 
 
 def _size(order: Order) -> str:

@@ -68,7 +68,7 @@ def _print_columns(
 ) -> None:
     """Columns of numbers are as wide as they must be; labels share what is left, and fold. What does not fit next to
     one another is printed below one another, with the first label again."""
-    for whole, most in ((whole_heads, LABEL), (False, LABEL), (False, SHORT_LABEL)):
+    for whole, most in ((whole_heads, LABEL), *((False, most) for most in range(LABEL, SHORT_LABEL - 1, -1))):
         widths = [_width(head, cells, most, whole) for head, cells in zip(heads, columns, strict=True)]
         if _needed(widths) <= console.width:
             break

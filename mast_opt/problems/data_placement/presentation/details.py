@@ -14,7 +14,7 @@ from mast_opt.problems.data_placement.verification.verifier import use_of_limits
 from mast_opt.problems.kind.presentation import Form, Head, Section, listed
 from mast_opt.problems.kind.problem_data import Floats
 
-WORK, DATA, BINDING = "Workloads that change place or GPU type", "Datasets that move", "What binds"
+WORK, DATA, BINDING = "Workloads that move or change type", "Datasets that move", "What binds"
 FULL = 0.995
 """Part of a limit from which on it is listed as binding."""
 

@@ -13,6 +13,7 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.solve_result import Status
+from mast_opt.planner.report.result_sections import period_sections
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.workshop import TB, ints
 
@@ -48,6 +49,28 @@ def test_each_period_begins_with_the_plan_before() -> None:
 
 def instance_of(period: Any) -> Any:
     return period.instance
+
+
+def test_what_is_over_the_supply_is_said_next_to_the_status() -> None:
+    """10 GPUs; 8 of work, then 12, of which 2 are over the supply whatever the plan."""
+    builder = mast_opt.DataPlacementBuilder("growing")
+    builder.add_region("home", storage_tb=10, cpu_cores=9, gpus={"a100": 10})
+    builder.add_dataset("logs", size_tb=1, replicas=["home"])
+    builder.add_workload("job", tier=0, cpu_cores=1, gpus={"a100": 8}, reads={"logs": 1}, current_region="home")
+    periods = [mast_opt.Scenario("now", {"days": 1}), mast_opt.Scenario("next", {"grow_demand": {"all": 1.5}})]
+    told: list[str] = []
+    answer = mast_opt.plan_periods(
+        builder.build(), periods, solver="highs", on_period=lambda one: told.append(one.name), threads=1
+    )
+    assert told == ["now", "next"]
+    assert {one.solution.status for one in answer.periods} == {Status.OPTIMAL}
+    (section, _) = period_sections(answer)
+    assert "Over the supply: 2 GPUs in next. The status is that of the objective" in section.note
+    assert "'limits = { overload_gpus = 0 }' in a period forbids it" in section.note
+    assert (
+        period_sections(replace(answer, periods=answer.periods[:1]))[0].note
+        == "now begins today, with its changes in it."
+    )
 
 
 def narrow() -> mast_opt.DataPlacement:

@@ -17,6 +17,10 @@ def test_plans_of_each_period(tmp_path: Path, call: Call) -> None:
     ended = call("periods", book, "--periods", file, "--plans", plans, "--out", tmp_path / "p.csv")
     assert ended.code == 0, ended.err
     assert "q1" in ended.out
+    assert [line.split(",")[0] for line in ended.err.splitlines() if "planned" in line] == [
+        "planned: q1",
+        "planned: q2",
+    ]
     for number in ("1", "2"):
         assert call("verify", plans / number / "instance", plans / number / "plan").code == 0
     again = call("periods", book, "--periods", file, "--plans", plans)

@@ -14,6 +14,7 @@ from mast_opt.cli.json_record import period_keys
 from mast_opt.cli.options import Begin, Force, Instance, Json, SolveOptions, Strict, TheRun, flag
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import percent
 from mast_opt.planner.analysis.common import exact_solver
 from mast_opt.planner.analysis.joint_periods import JointPeriods, plan_periods_jointly
 from mast_opt.planner.analysis.periods import Period, Periods, plan_periods
@@ -84,7 +85,15 @@ def command(
     with Interrupt(run, "the periods so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", f"planning {len(described)} periods"):
-            answer = plan_periods(problem, described, solver=solver, **limits.keywords(interrupt.cancel))
+            answer = plan_periods(
+                problem,
+                described,
+                solver=solver,
+                on_period=lambda one: run.say(
+                    f"planned: {one.name}, {one.solution.outcome}, gap {percent(one.solution.gap)}"
+                ),
+                **limits.keywords(interrupt.cancel),
+            )
             together = None
             if joint and not interrupt.happened:
                 together = plan_periods_jointly(

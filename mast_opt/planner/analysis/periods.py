@@ -1,12 +1,12 @@
 """Plans for several periods (``periods``): demand grows, hardware arrives, each plan begins where the last one ends."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, Unpack
 
-from mast_opt.core.arguments import a, a_text, checked, each
+from mast_opt.core.arguments import a, a_function, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of
 from mast_opt.planner.analysis.common import asked, solve_from
@@ -76,12 +76,13 @@ def total_objective(periods: Sequence[Period[Any]]) -> float:
     return sum(one.solution.objective for one in periods if one.solution.objective is not None)
 
 
-@checked(keywords_of(SolveLimits), periods=each(a(Scenario)), solver=a_text)
+@checked(keywords_of(SolveLimits), periods=each(a(Scenario)), solver=a_text, on_period=optional(a_function))
 def plan_periods(
     problem: Problem[PlanT],
     periods: Sequence[Scenario],
     *,
     solver: SolverName = DEFAULT_SOLVER,
+    on_period: Callable[[Period[PlanT]], None] | None = None,
     **limits: Unpack[SolveLimits],
 ) -> Periods[PlanT]:
     """A plan for each period, one after another; changes stay, and each plan begins with the one before.
@@ -94,6 +95,7 @@ def plan_periods(
         problem: an instance; its present state is what the first period begins with.
         periods: their changes, as of scenarios; see ``read_periods``.
         solver: any solver of the kind.
+        on_period: called with each period once it is planned.
         limits: of each solve, see ``SolveLimits``. ``cancel`` stops all; every solve keeps its best plan.
 
     Raises:
@@ -107,6 +109,8 @@ def plan_periods(
     rehearse(kind, needed(kind, solver, problem), run.cancel)
     for period, _, day in tuple(dated(kind, problem, periods, hooks.rolling.days)):
         run.step(happened(kind, run.now(problem), period), period, day)
+        if on_period is not None:
+            on_period(run.done[-1])
         if run.done[-1].solution.plan is None or run.cancel.is_set():
             break
     return Periods(kind.name, tuple(run.done), len(periods))

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from mast_opt.core.dates import date_of
-from mast_opt.core.wording import NOTICED, UNKNOWN, counted, noticed, percent, plain, ratio
+from mast_opt.core.wording import NOTICED, UNKNOWN, counted, gpus, noticed, percent, plain, ratio
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
@@ -45,6 +45,11 @@ BILL = (
     "purchase is not in it."
 )
 """Note on what it costs to run a plan of purchases."""
+OVER_SUPPLY = (
+    "Over the supply: {}. The status is that of the objective, in which a GPU over the supply has a price and may cost "
+    "less than a copy or a move; 'limits = {{ overload_gpus = 0 }}' in a period forbids it. "
+)
+"""Note on periods whose plans ask for more GPUs than there are."""
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
@@ -320,6 +325,11 @@ def period_sections(answer: Periods[Any], begin: date | None = None) -> tuple[Se
     prepared = [one.name for one in answer.periods if one.prepares]
     note = f"{answer.periods[0].name} begins today, with its changes in it. " if answer.periods else ""
     note += f"Planned again to have ready what the next period needs: {', '.join(prepared)}. " if prepared else ""
+    over = [
+        (one.name, found.metrics.get("overload_gpus", 0.0)) for one, found in zip(answer.periods, verdicts) if found
+    ]
+    missing = [f"{gpus(most)} GPUs in {name}" for name, most in over if noticed(most, "gpus")]
+    note += OVER_SUPPLY.format(", ".join(missing)) if missing else ""
     note += OVER if any(one.way.days_over for one in answer.periods) else ""
     return (Section("Periods", heads, rows, note.strip()), Section("Key figures", names, figures))
 

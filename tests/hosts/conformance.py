@@ -34,6 +34,13 @@ from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import open_sqlite
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
+ELASTIC = ev.JobSpec(tier=2, mgpu=1000, tasks=8, min_tasks=1, preemptible=True)
+
+
+def resizing() -> Policy:
+    """A policy that shrinks elastic jobs before it stops any."""
+    return preset_policy("singularity", ServiceParams(round_s=1, reset_s=0), Speeds({}))
+
 
 class World(ABC):
     """A host, and what is on its other side."""
@@ -214,9 +221,6 @@ class Conformance:
         self.check(world, store)
 
     def test_running_work_is_resized_or_a_policy_that_would_is_refused(self, world: World, store: SqlStore) -> None:
-        def resizing() -> Policy:
-            return preset_policy("singularity", ServiceParams(round_s=1, reset_s=0), Speeds({}))
-
         host = world.host(lambda job: ev.JobSpec())
         if Can.RESIZE not in host.can:
             with pytest.raises(UsageError, match=f"singularity changes .* the host {host.name} cannot; expected"):
@@ -225,8 +229,7 @@ class Conformance:
                 host.carry_out(0, Resize(1, "a", 1, ()))
             return
         live = world.begin(store, resizing)
-        elastic = ev.JobSpec(tier=2, mgpu=1000, tasks=8, min_tasks=1, preemptible=True)
-        live.submit(Request((ev.Submitted("a", elastic),), lambda verdicts: (201, "")))
+        live.submit(Request((ev.Submitted("a", ELASTIC),), lambda verdicts: (201, "")))
         world.settle()
         assert world.tasks_of("a") == 8
         world.submit("b", 8)

@@ -14,10 +14,12 @@ from mast_opt.live.hosts.protocol import Host
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.hosts.slurm.host import SlurmHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Command, Resize
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.service.turn_requests import Request
+from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.live_fleet.types import Server
-from tests.hosts.conformance import Conformance, World
+from tests.hosts.conformance import ELASTIC, Conformance, World, resizing
 from tests.hosts.kueue.objects import pods, queue, workload
 from tests.hosts.kueue.test_dispatcher import Clusters
 from tests.hosts.slurm.stand_in import NODES, SlurmStandIn
@@ -258,6 +260,30 @@ class TestSimulated(Conformance):
     @pytest.fixture
     def world(self) -> World:
         return SimulatedWorld()
+
+    def test_a_resize_that_the_host_did_not_take_is_given_again(
+        self, world: World, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert isinstance(world, SimulatedWorld)
+        live, lost = world.begin(store, resizing), list[Command]()
+        carry_out = world.of.carry_out
+
+        def loses_the_first(now_ms: int, command: Command) -> None:
+            if isinstance(command, Resize) and not lost:
+                lost.append(command)
+                raise OSError("out of reach")
+            carry_out(now_ms, command)
+
+        monkeypatch.setattr(world.of, "carry_out", loses_the_first)
+        live.submit(Request((ev.Submitted("a", ELASTIC),), lambda verdicts: (201, "")))
+        world.settle()
+        world.submit("b", 8)
+        world.submit("c", 4)
+        world.settle(12)
+        assert lost
+        assert world.tasks_of("a") == 4
+        assert store.open_commands() == []
+        self.check(world, store)
 
 
 class TestKueue(Conformance):

@@ -382,6 +382,17 @@ def test_what_a_solve_may_ask_for() -> None:
             limits.check(asked)
 
 
+def test_no_more_solves_run_than_may_at_once(tmp_path: Path) -> None:
+    with running(tmp_path / "state") as (live, store):
+        solves, asked = Solves(live, store, tmp_path / "plans"), SolveRequest(path="data", time_limit_s=1)
+        for number in range(MOST_AT_ONCE):
+            with pytest.raises(Problem, match="nothing to plan"):  # it gives its place back
+                solves.prepare(asked, "ada")
+            solves._solves[str(number)] = Solve(str(number), "data", "tetris", "ada", "", 0)
+        with pytest.raises(Problem, match=f"{MOST_AT_ONCE} solves run already"):
+            solves.prepare(asked, "ada")
+
+
 @pytest.mark.second_tier
 @needs("file size limits")
 @pytest.mark.parametrize(("memory_mib", "file_mib", "words"), [(8192, 0, "OSError"), (300, 9, "MemoryError")])

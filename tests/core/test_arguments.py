@@ -49,7 +49,7 @@ FLEETS = (
     *("add_servers", "remove_server", "replace_server", "replace_servers", "set_replicas", "restore", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
     *("set_search_limits", "defragment", "apply", "count_arrival", "importance_of", "is_over_quota"),
-    *("short_of_quota", "most_mgpu", "set_reclaim", "fits_by", "set_work", "look_at_work"),
+    *("short_of_quota", "most_mgpu", "set_reclaim", "fits_by", "set_work", "look_at_work", "bid_on"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""
@@ -117,6 +117,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "dataset": "d",
                 "regions": ["eu"],
                 "avoid": [],
+                "victims": [],
                 "arrives": True,
                 "started_ms": 5,
                 "now_ms": 5,

@@ -924,10 +924,10 @@ class Fleet:
                 self._commit(answer, placed, started_ms)
             return answer
 
-    @arg.checked(job=arg.a(Job), victims=arg.texts)
+    @arg.checked(job=arg.a(Job), shares=arg.each(arg.a(Share)), victims=arg.texts)
     def bid_on(self, job: Job, shares: tuple[Share, ...], victims: Collection[str] = ()) -> Bid | None:
-        """The bid for a job of several parts on these very servers and GPUs, with these victims; None if there is no
-        room for it, or it may not start there.
+        """The bid for a job on these very servers and GPUs, with these victims; None if there is no room for it, or it
+        may not start there.
 
         Raises:
             UsageError: see ``place``.
@@ -937,7 +937,7 @@ class Fleet:
                 stops = tuple(dict.fromkeys((*option.stops, *victims)))
                 try:
                     with self._operation:
-                        offers = offers_on(self._books, job, option.requests, shares)
+                        offers = offers_on(self._books, job, option.requests, tuple(shares))
                         bid = self._parts_bid(job, option, offers, NOBODY, stops)
                     if bid is not None:
                         with self.trial():

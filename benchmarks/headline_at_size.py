@@ -75,7 +75,7 @@ def table(runs: list[dict[str, Any]]) -> str:
 def _cell(values: list[float]) -> str:
     """Median of a figure, or nothing where no run has it."""
     middle = median(values) if values else 0.0
-    return (f"{middle:,.0f}" if middle >= 1000 else f"{middle:.3g}") if values else ""
+    return (f"{middle:,.0f}" if middle >= 1000 else f"{middle:.3g}") if values else "–"
 
 
 def main() -> None:
@@ -86,11 +86,13 @@ def main() -> None:
     parser.add_argument("--skew", type=float, help="of homes; calibrated for each seed unless given")
     parser.add_argument("--days", type=int, help="of which the last ones count")
     parser.add_argument("--largest-gpus", type=int, help="of a gang")
+    parser.add_argument("--load", type=float, help="factor on the demand of every tier")
+    parser.add_argument("--failures", type=float, help="of a server in a thousand days")
     parser.add_argument("--warm-up-days", type=float)
     parser.add_argument("--out", type=Path, default=Path("headline-at-size.jsonl"))
     given = parser.parse_args()
     sizes: Mapping[str, Any] = SMALL if given.small else FULL
-    for name in ("days", "largest_gpus"):
+    for name in ("days", "largest_gpus", "load", "failures"):
         sizes = sizes if getattr(given, name) is None else {**sizes, name: getattr(given, name)}
     warm_up_days = SMALL_WARM_UP_DAYS if given.small else WARM_UP_DAYS
     warm_up_days = warm_up_days if given.warm_up_days is None else given.warm_up_days

@@ -65,7 +65,7 @@ TABLES: Mapping[str, Sequence[str]] = {
 OF_OWN_FILES = {name: f"headline-in-time-{name}.jsonl" for name in ("room", "room-large", "limits")}
 """Table → file of its runs, which are of newer code."""
 AT_SIZE = "headline-at-size.jsonl"
-"""File of the runs at the largest size that has been run."""
+"""File of the runs at the published size."""
 OTHERS = (
     *("storage-110", "storage-150", "storage-200", "storage-250", "two-copies", "no-preemption"),
     *("short", "short-early", "long", "long-early", "first-time-0", "first-time-95", "foresight", "error-150"),

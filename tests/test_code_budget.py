@@ -19,7 +19,7 @@ BUDGET = {
     "core": 2203,
     "live/hosts": 3901,
     "live/importers": 500,
-    "live/loop": 4415,
+    "live/loop": 4431,
     "live/policies": 4607,
     "live/reports": 561,
     "live/service": 3722,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,6 +56,25 @@ def test_against_a_count_server_by_server(seed: int) -> None:
         room.changed(one.up.server)
         room.changed("in no service")
     assert all(answers[regions] for regions in range(3))
+
+
+def test_servers_that_go_and_come_back() -> None:
+    rng = np.random.default_rng(0)
+    servers = [server(rng, number) for number in range(12)]
+    room, down = PastRoom(servers), set[int]()
+    for _ in range(300):
+        at = int(rng.integers(len(servers)))
+        if at in down:
+            servers[at] = PastServer(servers[at].up, free=[8000, 20, 40])
+            assert room.open(servers[at])
+        else:
+            room.close(servers[at].up.server)
+        room.changed(servers[at].up.server)
+        down ^= {at}
+        job = any_job(rng)
+        assert room.regions(job) == counted([one for at, one in enumerate(servers) if at not in down], job)
+    assert not room.open(PastServer(replace(servers[0].up, region="g")))
+    assert not room.open(PastServer(replace(servers[0].up, server="new")))
 
 
 def test_no_server_has_no_room() -> None:

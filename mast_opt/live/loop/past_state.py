@@ -27,6 +27,7 @@ class PastRoom:
     def __init__(self, servers: Collection[PastServer]) -> None:
         ups = [server.up for server in servers]
         self._servers = {server.up.server: (row, server) for row, server in enumerate(servers)}
+        self._rows = {up.server: (row, up) for row, up in enumerate(ups)}
         self._free: Ints = np.array([server.free for server in servers], np.int64).reshape(-1, 3)
         kinds = {kind: at for at, kind in enumerate(dict.fromkeys(up.gpu_type for up in ups))}
         self._kinds = list(kinds)
@@ -41,6 +42,20 @@ class PastRoom:
     def changed(self, server: str) -> None:
         """Note that another amount of a server is free in the past state."""
         self._changed.add(server)
+
+    def close(self, server: str) -> None:
+        """Note that a server takes no work in the past state."""
+        if self._servers.pop(server, None) is not None:
+            self._free[self._rows[server][0]] = 0
+
+    def open(self, server: PastServer) -> bool:
+        """Note that a server takes work again in the past state; False where it is not the one that there was."""
+        name = server.up.server
+        row, up = self._rows.get(name, (0, None))
+        if up == server.up:
+            self._servers[name] = row, server
+            self._changed.add(name)
+        return up == server.up
 
     def regions(self, job: PastJob) -> tuple[str, ...]:
         """Regions in which the job fits without a stop, wherever its data is; of several parts, each by itself."""
@@ -101,9 +116,14 @@ class PastState(LogFold):
         return super().take(at_ms, event)
 
     def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked | ev.CapacitySet) -> None:
-        self._supply = self._servers_with_room = None
+        self._supply = None
         self._room.clear()
         super()._server(event)
+        room, up = self._servers_with_room, isinstance(event, ev.ServerUp)
+        if room is not None and isinstance(event, ev.ServerDown):
+            room.close(event.server)
+        elif room is not None and not (up and room.open(self.servers[event.server])):
+            self._servers_with_room = None
 
     def _claim(self, job: PastJob, sign: int) -> None:
         self._room.clear()

@@ -155,8 +155,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         left_s = None if time_limit_s is None else KEPT * time_limit_s + (clock.remaining_s if clock else 0.0)
         if settling is not None and not asked.asked.cancel.is_set() and settling.has_time(left_s):
             solution = _settled(settling, solution, asked, left_s)
-        plan, least = made_for(asked_for, solution.plan, overrides), secured.least_gpus
-        return replace(solution, plan=plan, least_missing_gpus=least)
+        solution = replace(_tidied(kind, problem, solution), least_missing_gpus=secured.least_gpus)
+        return replace(solution, plan=made_for(asked_for, solution.plan, overrides))
 
     if cross_check is None:
         return found(request, clock)
@@ -201,6 +201,22 @@ def _settled(
         for stage in solution.stages
     )
     return replace(solution, plan=plan, verdict=verdict, objective=value, stages=stages, last_pass=changed)
+
+
+def _tidied(kind: Kind[Any, PlanT], problem: Problem[PlanT], solution: Solution[PlanT]) -> Solution[PlanT]:
+    """The solution with what the objective leaves open decided by price, where no term that counts grows."""
+    assert solution.plan is not None
+    assert solution.verdict is not None
+    plan, before = kind.tidied(problem, solution.plan), solution.verdict
+    if plan is solution.plan:
+        return solution
+    verdict, order = kind.verification.verify(problem, plan), problem.objective.order
+    if not verdict.ok or verdict.objective > before.objective:
+        return solution
+    if any(verdict.terms[term] > before.terms[term] for term in order):
+        return solution
+    value = verdict.terms[solution.term] if solution.term else verdict.objective
+    return replace(solution, plan=plan, verdict=verdict, objective=value)
 
 
 def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:

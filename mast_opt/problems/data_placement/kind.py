@@ -18,6 +18,7 @@ from mast_opt.problems.data_placement.presentation.answers import COMPARED, answ
 from mast_opt.problems.data_placement.presentation.charts import charts
 from mast_opt.problems.data_placement.presentation.details import details
 from mast_opt.problems.data_placement.presentation.sections import sections
+from mast_opt.problems.data_placement.prices import with_cheapest_sources
 from mast_opt.problems.data_placement.problem import OBJECTIVE, DataPlacement
 from mast_opt.problems.data_placement.tables import problem_tables
 from mast_opt.problems.data_placement.tables.input_warnings import warnings
@@ -81,6 +82,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     terms=OBJECTIVE,
     goals={**GOALS, "safest": _safest},
     secured={"safest": _secured},
+    tidied=with_cheapest_sources,
     limits=LIMITS,
     tables=interfaces.TableInterface(
         schema=SCHEMA,

@@ -4,7 +4,7 @@
 problem, so a further problem is one more package with a ``kind.py`` and one more line in ``registry``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -48,6 +48,8 @@ class Kind(Generic[ProblemT, PlanT]):
 
     goals: Mapping[str, Goal] = field(default_factory=dict)
     """Goals that a planner names instead of weights."""
+    tidied: Callable[[ProblemT, PlanT], PlanT] = lambda problem, plan: plan
+    """(problem, plan) → the plan with what its objective leaves open decided by price."""
     secured: Mapping[str, Securing] = field(default_factory=dict)
     """Goal whose replicas are chosen by the loss of a region → how."""
 

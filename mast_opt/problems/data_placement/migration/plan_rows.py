@@ -4,7 +4,9 @@ from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted, gpus
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
+from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.prices import copies_usd, link_prices
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 from mast_opt.problems.kind.migration_plan import Move, Order, Stopped, Stuck
 
@@ -42,7 +44,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         "TB",
         found.proven,
         tuple(_stopped(p, stop) for stop in found.stops),
-        _notes(p, found),
+        (*_notes(p, found), *_other_sources(p, plan, found)),
         late=lateness(p, plan, found),
     )
 
@@ -111,6 +113,25 @@ def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
     return (
         f"today's run of {number} is not known, or only in part ({some}): no replica is kept for it until it starts",
     )
+
+
+def _other_sources(p: DataPlacement, plan: Plan, found: Steps) -> tuple[str, ...]:
+    """Note of a migration on copies that come from elsewhere than in the plan, and on what that does to their price."""
+    planned, price = Moving(p, plan).planned, link_prices(p)
+    copies = [step for step in found.steps if not step.deletes and step.source is not None]
+    other = sum(
+        step.kb * step.days
+        for step in copies
+        if step.source not in [q for q, _ in planned.get((step.dataset, step.region), ())]
+    )
+    if not price or not other:
+        return ()
+    paid = sum(price.get((step.source or 0, step.region), 0.0) * step.kb * step.days for step in copies)
+    words = (
+        f"{_tb(other // SHARE)} are copied from other regions than in the plan, where that is quicker or what is left: "
+        f"over links, copies cost {paid / SHARE / MB_PER_TB:,.0f} USD instead of {copies_usd(p, plan):,.0f} USD"
+    )
+    return (words,)
 
 
 def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:

@@ -94,10 +94,17 @@ def steps(problem: DataPlacement, plan: Plan) -> Steps:
     into a region stay within its ingress, and reads and copies over a link within what it carries. What breaks a limit
     today may go on, and gets no worse.
 
+    Copies come from where the plan has them, unless that takes longer than the days of the instance.
+
     Where that has no order, work stops for a while, as few GPUs as the searches find. Where data blocks data, the
     smallest volume of replicas in between that gives an order is used; where none does, the steps go as far as they
     get.
     """
+    if problem.links is not None:
+        moving = Moving(problem, plan, patient=True)
+        patient = Calendar(moving, Loads(moving)).run()
+        if patient.complete and (found := _answer(patient, proven=True)).days <= problem.days:
+            return found
     moving = Moving(problem, plan)
     loads = Loads(moving)
     plain = Calendar(moving, loads).run()

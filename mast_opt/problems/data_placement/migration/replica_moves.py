@@ -21,6 +21,8 @@ class Moving:
 
     problem: DataPlacement
     plan: Plan
+    patient: bool = False
+    """Whether a copy waits for a link of the plan that other copies take today, rather than come from elsewhere."""
 
     @cached_property
     def incoming(self) -> tuple[Pair, ...]:

@@ -57,13 +57,17 @@ class Transfers:
 
     def sources(self, i: int, r: int) -> Sources | None:
         """Sources of a dataset's copy: as planned, else the region from where most can be copied today. None: not
-        today.
+        today, as for a patient copy whose planned links are taken by other copies.
         """
         sources = self.moving.sources(i, r, self.world.held[i])
         if self.world.remote is None or not sources or not self.moving.size_mb[i]:
             return sources
         if all(self._room(q, r) > 0 for q, _ in sources):
             return sources
+        if self.moving.patient and sources == self.moving.planned.get((i, r)):
+            copied = self.world.remote.copied
+            if all(self._room(q, r) + copied.get((q, r), 0) > 0 for q, _ in sources):
+                return None
         widest = max(self.world.held[i], key=lambda q: (self._room(q, r), -q))
         return ((widest, SHARE),) if self._room(widest, r) > 0 else None
 

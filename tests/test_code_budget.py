@@ -32,7 +32,7 @@ BUDGET = {
     "planner/importers": 2083,
     "planner/io": 3533,
     "planner/proof": 1454,
-    "planner/report": 2598,
+    "planner/report": 2604,
     "planner/solving": 2484,
     "problems/backends": 1852,
     "problems/data_placement": 14609,

@@ -16,15 +16,17 @@ from mast_opt.planner.analysis.goals import NOTHING, Figures, figures_of
 from mast_opt.planner.analysis.goals import PLAN as THIS_PLAN
 from mast_opt.planner.analysis.plan_diff import Change
 from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
-from mast_opt.planner.report.html.content import CALENDAR, headline, report, story, table_of
+from mast_opt.planner.report.html.content import CALENDAR, _words, headline, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
+from mast_opt.planner.report.html.vega_specs import value_text
 from mast_opt.planner.report.result_sections import SINGLE_COPIES, goal_sections, lost_data_words, shown
 from mast_opt.planner.report.terminal.diff_and_migration import show_diff
 from mast_opt.planner.report.terminal.sections import show_section
 from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Loss
-from mast_opt.problems.kind.presentation import Form, Head, Section, Spans
+from mast_opt.problems.kind.migration_plan import Move
+from mast_opt.problems.kind.presentation import Form, Head, Scale, Section, Spans
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import check_plan, kind_of
 from tests.data_placement.workshop import PLAN, PROBLEM
@@ -244,6 +246,10 @@ def test_people_see_whole_gpus_and_files_the_exact_number() -> None:
     assert lines[-4:] == ["20", "0.25", "0", "–"]
     text = page(replace(report(PROBLEM, PLAN, losses=False), sections=(section,)))
     assert '<td class="n" data-value="20.35">20</td>' in text
+    assert [value_text(number, Scale.AMOUNT, "GPUs") for number in (903.98, 0.25)] == ["904", "0.25"]
+    assert [value_text(number, Scale.RATIO) for number in (1.004, 1.0, 0.9998)] == ["1.004", "1.00", "1.00"]
+    move = Move(0, "move", "train", "east", "west", 20.35, 0, unit="GPUs")
+    assert _words(move) == "move east to west, 20 GPUs"
 
 
 def test_what_rounds_to_nothing_is_nothing_everywhere() -> None:

@@ -14,7 +14,7 @@ from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted
+from mast_opt.core.wording import counted, noticed
 from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
 from mast_opt.planner.analysis.migration_plan import steps
 from mast_opt.planner.report.html.render import Picture, draw
@@ -149,7 +149,11 @@ def _calendar(order: Order) -> Spans | None:
 def _words(move: Move) -> str:
     """Words on one step of a plan in the report's calendar."""
     way = " to ".join(filter(None, (move.origin, move.destination)))
-    amount = "" if move.amount is None else f", {move.amount:,.4g} {move.unit}{' a day' if move.days > 1 else ''}"
+    amount = (
+        ""
+        if move.amount is None
+        else f", {noticed(move.amount, move.unit):,.4g} {move.unit}{' a day' if move.days > 1 else ''}"
+    )
     return f"{move.action} {way}{amount}"
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mast_opt.core.dates import date_of
-from mast_opt.core.wording import percent, plain
+from mast_opt.core.wording import noticed, percent, plain, ratio
 from mast_opt.planner.report.html.palette import SERIES, color, heat, own_color
 from mast_opt.problems.kind.presentation import Bars, HeatMap, Lines, Scale, Spans, Values
 
@@ -26,13 +26,15 @@ NARROW = 420
 """Up to this width a chart is for a phone: shorter labels, and not everything twice."""
 
 
-def value_text(value: float | None, scale: Scale) -> str:
-    """A value as people read it in a chart."""
+def value_text(value: float | None, scale: Scale, unit: str = "") -> str:
+    """A value as people read it in a chart; a ratio above 1 is never shown as 1."""
     if value is None:
         return ""
     if scale is Scale.FILL:
         return percent(value, 0 if value >= 0.1 or value == 0 else 1)
-    return f"{value:.2f}" if scale is Scale.RATIO else plain(value)
+    if scale is Scale.RATIO:
+        return ratio(value) if value > 1 else f"{value:.2f}"
+    return plain(noticed(value, unit))
 
 
 def heat_map(chart: HeatMap, values: Sequence[Values], width: int) -> Spec:
@@ -82,8 +84,8 @@ def bars(chart: Bars, width: int) -> Spec:
             "series": name,
             "value": values[at],
             "fill": color(f"series-{position % SERIES}"),
-            "text": value_text(values[at], chart.scale),
-            "words": f"{category}, {name}: {value_text(values[at], chart.scale)} {chart.unit}".strip(),
+            "text": value_text(values[at], chart.scale, chart.unit),
+            "words": f"{category}, {name}: {value_text(values[at], chart.scale, chart.unit)} {chart.unit}".strip(),
         }
         for at, category in enumerate(categories)
         for position, (name, values) in enumerate(chart.series)

@@ -20,7 +20,7 @@ BUDGET = {
     "live/hosts": 3901,
     "live/importers": 500,
     "live/loop": 4431,
-    "live/policies": 4607,
+    "live/policies": 4612,
     "live/reports": 561,
     "live/service": 3722,
     "live/simulation": 4700,

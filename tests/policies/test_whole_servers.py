@@ -16,7 +16,7 @@ from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, WholeServers
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.live_fleet.types import Part, Server
 from tests.loop.test_reclaimable import TIERS, Holders
 
 SERVERS = tuple(Server(name, "east", "east-1", "rack", "H100", 8, 0, 0) for name in ("s1", "s2"))
@@ -58,6 +58,15 @@ def test_a_gang_finds_a_whole_server_where_small_jobs_are_packed(pack: str) -> N
     old = {"firm": (0, 4), "long": (2, 4), "recent": (2, 4), "last": (2, 4)}
     gang = {} if pack == NEVER else {"new-1": ("s2",)}
     assert placed(pack, spec(0, 4), spec(0, 8), old=old) == {"new-0": ("s2" if pack == NEVER else "s1",), **gang}
+
+
+@pytest.mark.parametrize(("pack", "server"), [("never", "s2"), ("same-tier", "s2"), ("always", "s1")])
+def test_parts_are_packed_like_other_small_jobs(pack: str, server: str) -> None:
+    """A part that takes a whole server has no other place, so the job keeps its best bid."""
+    parts = (Part("a", 1, 2000), Part("b", 2, 1000))
+    assert placed(pack, ev.JobSpec(parts=parts), old=OLD) == {"new-0": (server, server)}
+    large = (Part("a", 1, 8000), Part("b", 1, 2000))
+    assert placed(pack, ev.JobSpec(parts=large), old={"cheap": (2, 8), "dear": (1, 8)}) == {"new-0": ("s1", "s2")}
 
 
 def test_whole_servers_are_broken_where_there_is_no_other_room() -> None:

@@ -11,6 +11,7 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.types import Part
 from mast_opt.problems.job_placement.units import WHOLE
 
 PACKINGS = (NEVER, SAME_TIER, ALWAYS) = ("never", "same-tier", "always")
@@ -82,16 +83,20 @@ def packed_bid(
     actions: Actions,
 ) -> Bid | None:
     """The best bid for a job that avoids these servers; None if it has none. If it breaks a whole server, one that is
-    free or held by what the job may stop, the best one that breaks none takes its place as ``packing`` says. A job of
-    several parts goes to its best bid."""
+    free or held by what the job may stop, the best one that breaks none takes its place as ``packing`` says. All parts
+    of a job keep off the servers that any of them would break."""
     bid = _bid(actions, record, regions, avoid)
-    if bid is None or packing == NEVER or record.spec.parts:
+    if bid is None or packing == NEVER:
         return bid
-    task_mgpu, tier = record.asked_mgpu // record.spec.tasks, snapshot.importance(record)
-    if not whole.breaks(task_mgpu, tier, (share.server for share in bid.shares), snapshot):
-        return bid
+    tier, broken = snapshot.importance(record), frozenset[str]()
     asked, refreshed = (snapshot.admissible(record) if regions is None else regions), actions.refreshed
-    broken = whole.broken_by(task_mgpu, tier, asked, record.spec.gpu_types, snapshot)
+    for gang in record.spec.gangs:
+        part = gang.name if isinstance(gang, Part) else ""
+        task_mgpu = min(gang.gpu_types.values()) if gang.gpu_types else gang.mgpu
+        if whole.breaks(task_mgpu, tier, (share.server for share in bid.shares if share.part == part), snapshot):
+            broken |= whole.broken_by(task_mgpu, tier, asked, gang.gpu_types, snapshot)
+    if not broken:
+        return bid
     packed = _bid(actions, record, regions, avoid | broken)
     if packed is not None and (packing == ALWAYS or packed.key[0] <= bid.key[0]):
         return packed

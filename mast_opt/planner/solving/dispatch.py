@@ -127,7 +127,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     check_request(kind, solver, iterations, formulation)
     problem, overrides = _overridden(problem, weights, order, limits, goal)
     secured, time_limit_s = secured_for(None if freeze else goal, problem, solver, params_of(control))
-    problem, start = secured.problem, start or secured.plan
+    problem, start = secured.problem, secured.plan if start is None else start
     settling = settling_of(kind, problem, near, freeze, between=carried is not None)
     clock = Clock(time_limit_s if time_limit_s is None or settling is None else time_limit_s * (1 - KEPT))
     request = Request(

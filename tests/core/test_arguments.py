@@ -318,7 +318,7 @@ def harmless(parameter: str, what: str) -> bool:
     """Not tried: it works and writes into the working directory, is a function whose own failure ends the call, or is
     handed to ``solve`` as it is.
     """
-    if parameter in ("on_event", "on_outcome"):
+    if parameter in ("on_event", "on_outcome", "on_period"):
         return what == "a class"
     return parameter == "asked" or (parameter in ("path", "picture") and what in ("a text", "an empty text"))
 

@@ -338,7 +338,7 @@ def goal_keys(answer: Goals[Any]) -> Record:
             name: {
                 **verdict_keys(one.verdict),
                 **proof.get(name, {}),
-                **_attributes(one, "steps", "days", "stuck"),
+                **_attributes(one.way, "steps", "days", "stuck"),
                 "worst_region_loss": None if one.loss is None else asdict(one.loss),
             }
             for name, one in answer.figures.items()

@@ -37,3 +37,18 @@ def test_today_in_every_command(call: Call, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert call("report", instance, plan, "--out", page).code == 0
     assert "storage of east" in page.read_text(encoding="utf-8")
+
+
+def test_today_is_judged_without_what_a_goal_adds(call: Call, tmp_path: Path) -> None:
+    runs = "workload,region,gpu_type,share\nrank,west,A100,1\n"
+    instance = write_tables(
+        tmp_path / "instance", {"current_runs.csv": runs, "regions.csv": REGIONS.replace("1,", "9,")}
+    )
+    validated = call("validate", instance, "--json").record["today"]
+    goals = call("solve", instance, "--goals", "--json")
+    assert goals.code == 0
+    assert set(goals.record["goals"]) >= {"least-change", "balanced", "safest"}
+    assert all(one["steps"] >= 0 for one in goals.record["goals"].values())
+    solved = call("solve", instance, "--goal", "safest", "--json")
+    assert solved.record["today"] == validated
+    assert solved.record["overrides"]["copies_min"]

@@ -25,6 +25,7 @@ from mast_opt.planner.io import check_plan_target, read_start, validate
 from mast_opt.planner.report.terminal.progress import Progress
 from mast_opt.planner.solving import Solution, resolve, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
@@ -218,11 +219,11 @@ def command(
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
     stated = solution.overrides.applied_to(problem) if goal else stated
-    known: dict[str, Figures] = {}
-    if solution.plan is not None and not interrupt.happened:
-        known = _compared(run, stated, solution.plan, limits)
+    now: Any = replace(problem, objective=stated.objective)
+    known = _compared(run, now, None if interrupt.happened else solution.plan, limits)
+    today = kind_of(now).analysis.current_state(now)
     return _answer(
-        run, path, stated, solution, out, known, interrupted=interrupt.happened, full=full, fault=contradiction
+        run, path, stated, solution, out, today, known, interrupted=interrupt.happened, full=full, fault=contradiction
     )
 
 
@@ -367,8 +368,13 @@ def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
     return Answer(Exit.NO_PLAN, lambda console: console.print(words, soft_wrap=True))
 
 
-def _compared(run: Run, problem: Problem[PlanT], plan: PlanT, limits: _Limits) -> dict[str, Figures]:
-    """Doing nothing and the plan, with the worst loss of a region of each if the time limit leaves time for that."""
+def _compared(run: Run, problem: Problem[PlanT], plan: PlanT | None, limits: _Limits) -> dict[str, Figures]:
+    """Doing nothing and the plan, with the worst loss of a region of each if the time limit leaves time for that.
+
+    Empty without a plan.
+    """
+    if plan is None:
+        return {}
     left_s = 2 * LOSS_S if limits.time_limit is None else limits.time_limit - run.elapsed_s
     judging: SolveLimits = {"time_limit_s": min(2 * LOSS_S, max(0.0, left_s)), "threads": limits.threads}
     with run.phase("verify", "judging the loss of each region"):
@@ -384,13 +390,17 @@ def _answer(
     problem: Problem[PlanT],
     solution: Solution[PlanT],
     out: Path | None,
+    today: CurrentState | None,
     compared: Mapping[str, Figures],
     *,
     interrupted: bool,
     full: bool,
     fault: str,
 ) -> Answer:
-    """End of ``mast-opt solve``: print the solution, write its record, and choose the exit code."""
+    """End of ``mast-opt solve``: print the solution, write its record, and choose the exit code.
+
+    Today is judged by the instance's own limits, not by those that this solve adds.
+    """
     code = Exit.INTERRUPTED if interrupted else exit_for(solution.status)
     code = Exit.UNEXPECTED if fault else code
     elapsed_s = run.elapsed_s - solution.runtime_s["compile"]
@@ -401,7 +411,6 @@ def _answer(
     run.record["limits"] = {} if solution.plan is None else limit_keys(kind, problem, solution.plan)
     if run.json and solution.plan is not None:
         run.record.update(kind.presentation.facts(problem, solution.plan))
-    today = kind.analysis.current_state(problem)
     run.record["today"] = today_keys(today)
     run.record["out"] = None if out is None or solution.plan is None else str(out)
     words = next_step(path, solution, out, interrupted=interrupted)

@@ -139,6 +139,23 @@ def test_whatif_compares_the_same_term(call: Call, instance: Path, scenarios: Pa
     assert f"({order[1]})" in call("whatif", instance, "--scenarios", scenarios).out
 
 
+def test_the_plans_of_scenarios_are_written_and_verify(
+    call: Call, instance: Path, plan: Path, scenarios: Path, tmp_path: Path
+) -> None:
+    """East takes its only copy of clicks with it, and a pin of the work that reads it."""
+    (instance / "workload_rules.csv").write_text("workload,region,rule\nrank,east,pinned\n")
+    tokens = ("whatif", instance, "--scenarios", scenarios, "--plan", plan, "--plan-out", tmp_path / "after", "--json")
+    ended = call(*tokens)
+    assert ended.record["plan_out"] == str(tmp_path / "after")
+    for number in ("1", "2"):
+        folder = tmp_path / "after" / number
+        assert call("verify", folder / "instance", folder / "plan").code == 0
+        assert call("steps", folder / "instance", folder / "plan").code == 0
+    again = call(*tokens)
+    assert again.code == 2
+    assert "it is there already" in again.record["error"]
+
+
 def test_a_robust_plan_is_written_and_verifies(call: Call, instance: Path, scenarios: Path, tmp_path: Path) -> None:
     out = tmp_path / "robust"
     ended = call("whatif", instance, "--scenarios", scenarios, "--robust", "worst", "--out", out, "--json")

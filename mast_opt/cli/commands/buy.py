@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.commands.periods import write_periods
+from mast_opt.cli.commands.periods import check_new_folder, write_numbered
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -86,8 +86,8 @@ def command(
     run.record["solver"] = solver
     chosen = BuyParams.parse(param or (), {})
     check_table_output(out, force, instance_out, plan_out)
-    if periods is not None and plan_out is not None and plan_out.exists():
-        raise UsageError(f"--plan-out {plan_out}: it is there already; give a new folder")
+    if periods is not None:
+        check_new_folder("--plan-out", plan_out)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
@@ -173,7 +173,7 @@ def _in_time(
 
     fields = {"solver": asked["solver"], "seed": limits.seed}
     plans = [(one.instance, one.plan, fields) for one in answer.periods]
-    where = write_periods(plans, plan_out)
+    where = write_numbered(plans, plan_out)
     run.record["plan_out"] = str(plan_out) if where else None
     return answered(run, f"{problem.name}: what to order when", sections, out, show, (code, words), where)
 

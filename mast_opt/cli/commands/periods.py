@@ -71,8 +71,7 @@ def command(
     """
     run.record["solver"] = solver
     check_table_output(out, force)
-    if plans is not None and plans.exists():
-        raise UsageError(f"--plans {plans}: it is there already; give a new folder")
+    check_new_folder("--plans", plans)
     with run.phase("read", f"reading {path}"):
         reading = validate(path)
         problem = reading.problem
@@ -102,7 +101,7 @@ def command(
     run.record.update(period_keys(answer, together, begin))
     found = answer.periods if together is None or not together.periods else together.periods
     fields = {"solver": solver, "seed": limits.seed}
-    where = write_periods(
+    where = write_numbered(
         [(one.instance, one.solution.plan, {**fields, **_proven(one)}) for one in found],
         plans,
     )
@@ -126,12 +125,18 @@ def _proven(period: Period[Any]) -> dict[str, Any]:
     return {"objective": period.solution.objective, "bound": period.solution.bound}
 
 
-def write_periods(periods: Sequence[tuple[Problem[Any], Any, dict[str, Any]]], plans: Path | None) -> list[str]:
-    """Write instance and plan of each period, where it has a plan, with what ``plan.toml`` says of it; returns the
-    sentence that says where they are."""
-    if plans is None or not periods:
+def check_new_folder(option: str, folder: Path | None) -> None:
+    """Raises UsageError where something is at the folder's path."""
+    if folder is not None and folder.exists():
+        raise UsageError(f"{option} {folder}: it is there already; give a new folder")
+
+
+def write_numbered(found: Sequence[tuple[Problem[Any], Any, dict[str, Any]]], plans: Path | None) -> list[str]:
+    """Write instance and plan of each period or scenario, where it has a plan, with what ``plan.toml`` says of it;
+    returns the sentence that says where they are."""
+    if plans is None or not found:
         return []
-    for number, (instance, plan, fields) in enumerate(periods, 1):
+    for number, (instance, plan, fields) in enumerate(found, 1):
         if plan is not None:
             folder = plans / f"{number}"
             folder.mkdir(parents=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from mast_opt.cli import options
+from mast_opt.cli.commands.periods import check_new_folder, write_numbered
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -57,6 +58,9 @@ def command(
             "this folder."
         ),
     ] = None,
+    plan_out: Annotated[
+        Path | None, Parameter(help="Write instance and plan of each scenario to this new folder.")
+    ] = None,
     force: options.Force = False,
     strict: options.Strict = False,
     json: options.Json = False,
@@ -86,18 +90,19 @@ def command(
 
         mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --jobs 4 --workers processes
         mast-opt whatif my-instance --scenarios what-if.toml --robust worst --out robust-plan
-        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --out scenarios.xlsx
+        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --out scenarios.xlsx --plan-out after
         mast-opt whatif my-instance --scenarios what-if.toml --json | jq '.scenarios[].metrics.peak_ratio'
     """
     run.record["solver"] = solver
     tables = out if out is not None and is_table_file(out) else None
     if tables is not None or force:
-        check_table_output(tables, force)
+        check_table_output(tables, force, plan_out)
     elif out is not None and robust is None:
         raise UsageError(
             f"--out {out}: expected a name that ends in .xlsx, .csv, .json or .md; a folder is for the robust plan, "
             "with --robust worst or --robust weighted"
         )
+    check_new_folder("--plan-out", plan_out)
     with run.phase("read", f"reading {path}"):
         reading = validate(path)
         problem = reading.problem
@@ -137,7 +142,10 @@ def command(
             )
     runtime_s = run.record["runtime_s"]
     run.record.update(whatif_keys(answer), runtime_s=runtime_s)
-    where = ""
+    where = write_numbered(
+        [(one.problem, one.solution.plan, {"objective": one.solution.objective}) for one in answer.outcomes], plan_out
+    )
+    run.record["plan_out"] = str(plan_out) if where else None
     if answer.robust is not None:
         broken = () if answer.robust.plan is None else verify(stated, answer.robust.plan).violations
         run.record["robust"]["violations"] = [violation_keys(violation) for violation in broken]
@@ -150,7 +158,8 @@ def command(
                 "overrides": overrides.fields() or None,
             }
             write_plan(problem, answer.robust.plan, fields, out)
-            run.record["out"], where = str(out), _where(out, broken)
+            run.record["out"] = str(out)
+            where.append(_where(out, broken))
     from mast_opt.planner.report.result_sections import whatif_sections
 
     def show(console: Console) -> None:
@@ -159,7 +168,7 @@ def command(
         show_whatif(console, problem.name, answer)
 
     ending = _ending(answer, interrupted=interrupt.happened)
-    return answered(run, f"{problem.name}: scenarios", whatif_sections(answer), tables, show, ending, [where])
+    return answered(run, f"{problem.name}: scenarios", whatif_sections(answer), tables, show, ending, where)
 
 
 def _where(out: Path, broken: Sequence[Violation]) -> str:

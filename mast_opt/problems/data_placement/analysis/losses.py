@@ -49,6 +49,7 @@ def settle_loss(
             "datasets.pinned": scenario.datasets.pinned & ~lost[:, None],
             "datasets.forbidden": scenario.datasets.forbidden | lost[:, None],
             "datasets.copies_min": copies_min,
+            "workloads.pinned": scenario.workloads.pinned & ~readers[:, None],
             "workloads.forbidden": scenario.workloads.forbidden | readers[:, None],
         }
     )

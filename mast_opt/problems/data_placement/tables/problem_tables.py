@@ -48,7 +48,8 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     option_workload = np.concatenate([demand[0], gpu_free])
     order = np.argsort(option_workload, kind="stable")
     reads = _sorted(tables, "reads", "workload", "dataset")
-    read_at_all = np.bincount(reads[1], minlength=len(datasets)) > 0
+    banned = ruled("workload_rules", "workload", FORBIDDEN)
+    read_at_all = np.bincount(reads[1][~banned.all(axis=1)[reads[0]]], minlength=len(datasets)) > 0
     sizes, work = arrays_of(entities.Datasets, tables, "datasets"), arrays_of(entities.Workloads, tables, "workloads")
     sizes["copies_min"] = np.where(read_at_all, np.maximum(sizes["copies_min"], 1), sizes["copies_min"])
     sizes["copies_max"] = np.where(tables.has("datasets", "copies_max"), sizes["copies_max"], len(regions))
@@ -78,7 +79,7 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
             labels=workloads,
             **work,
             pinned=ruled("workload_rules", "workload", PINNED),
-            forbidden=ruled("workload_rules", "workload", FORBIDDEN),
+            forbidden=banned,
         ),
         apps=apps,
         tiers=tuple(tiers.tolist()),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -269,7 +270,8 @@ def test_tokens_are_read_again(tmp_path: Path, served: tuple[TestClient, SqlStor
     assert client.get("/v1/fleet", headers=eve).status_code == 401
     assert client.get("/v1/fleet", headers=ada).status_code == 200
     other = stored["tokens"][0] | {"hash": "é"}
-    odd = [json.dumps(stored | more) for more in ({"tokens": []}, {"tokens": [other]}, {"salt": "00" * 65})]
+    changes: list[dict[str, Any]] = [{"tokens": []}, {"tokens": [other]}, {"salt": "00" * 65}]
+    odd = [json.dumps(stored | change) for change in changes]
     for damaged in (*odd, "", "{", "[]", json.dumps(stored)[:-9]):
         path.write_text(damaged)
         for headers in ({}, ada):

@@ -49,7 +49,7 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     order = np.argsort(option_workload, kind="stable")
     reads = _sorted(tables, "reads", "workload", "dataset")
     banned = ruled("workload_rules", "workload", FORBIDDEN)
-    read_at_all = np.bincount(reads[1][~banned.all(axis=1)[reads[0]]], minlength=len(datasets)) > 0
+    read_at_all = np.bincount(reads[1][~np.all(banned, axis=1)[reads[0]]], minlength=len(datasets)) > 0
     sizes, work = arrays_of(entities.Datasets, tables, "datasets"), arrays_of(entities.Workloads, tables, "workloads")
     sizes["copies_min"] = np.where(read_at_all, np.maximum(sizes["copies_min"], 1), sizes["copies_min"])
     sizes["copies_max"] = np.where(tables.has("datasets", "copies_max"), sizes["copies_max"], len(regions))

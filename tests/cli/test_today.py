@@ -45,10 +45,12 @@ def test_today_is_judged_without_what_a_goal_adds(call: Call, tmp_path: Path) ->
         tmp_path / "instance", {"current_runs.csv": runs, "regions.csv": REGIONS.replace("1,", "9,")}
     )
     validated = call("validate", instance, "--json").record["today"]
-    goals = call("solve", instance, "--goals", "--json")
+    goals = call("solve", instance, "--goals", "--out", tmp_path / "goals", "--json")
     assert goals.code == 0
     assert set(goals.record["goals"]) >= {"least-change", "balanced", "safest"}
     assert all(one["steps"] >= 0 for one in goals.record["goals"].values())
+    notes = call("report", instance, tmp_path / "goals", "--out", tmp_path / "page.html", "--json").record["notes"]
+    assert any(note.startswith("gaps that the plans state: least-change 0.00%, balanced 0.00%") for note in notes)
     solved = call("solve", instance, "--goal", "safest", "--json")
     assert solved.record["today"] == validated
     assert solved.record["overrides"]["copies_min"]

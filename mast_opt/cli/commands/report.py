@@ -1,18 +1,21 @@
 """``mast-opt report``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.bound_check import Proof, check_bound, objective_meant, text_in, wrong_claims
+from mast_opt.cli.bound_check import Proof, check_bound, number_in, objective_meant, text_in, wrong_claims
 from mast_opt.cli.commands.solve import check_not_input
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import verdict_keys
 from mast_opt.cli.options import Begin, Force, Json, TheRun
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.verdict import Verdict
+from mast_opt.core.wording import percent
 from mast_opt.planner.analysis.goals import repeated
 from mast_opt.planner.io import PlanReading, read, read_certificate, read_events, read_plan_of
 from mast_opt.planner.io.atomic import check_free
@@ -88,6 +91,7 @@ def command(
         fields, notes = _to_be_believed(problem, verdict, reading, proof, plan.name if others else None)
         same = repeated({name: one.plan for name, one in others.items()})
         notes += [f"the goal {name} has the same plan as {first}" for name, first in same.items()]
+        notes += [f"gaps that the plans state: {_stated_gaps(others)}"] if others else []
         checked = proof.checked if fields.get("bound") is not None else None
         if workbook:
             from mast_opt.planner.report.workbook.results import write_workbook
@@ -127,6 +131,15 @@ def _goals_in(folder: Path, problem: Problem[PlanT]) -> dict[str, PlanReading[Pl
     """The plans of ``solve --goals --out``, that of the least change first; empty for a folder of one plan."""
     names = [name for name in kind_of(problem).goals if (folder / name / "plan.toml").is_file()]
     return {name: read_plan_of(problem, folder / name) for name in names}
+
+
+def _stated_gaps(goals: Mapping[str, PlanReading[Any]]) -> str:
+    """Each goal with the gap of objective and bound that its plan's file states."""
+    gaps = {
+        name: relative_gap(number_in(one.fields, "objective"), number_in(one.fields, "bound"))
+        for name, one in goals.items()
+    }
+    return ", ".join(f"{name} {percent(gap)}" for name, gap in gaps.items())
 
 
 def _of_run(path: Path, out: Path, png: Path | None, price: dict[str, float] | None, force: bool, run: Run) -> Answer:

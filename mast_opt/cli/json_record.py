@@ -246,6 +246,7 @@ def order_date_keys(answer: PurchasesInTime[Any], begin: date | None = None) -> 
                 **_attributes(one, "name", "begins_day"),
                 "begins_date": date_of(begin, one.begins_day),
                 "worst_ratio": float(one.worst_after),
+                "plan_gap": one.gap,
                 "usd_a_month": {"after": one.bill.after, "bought": one.bill.bought},
                 "purchases": [
                     {**_purchase(row), "order_day": day, "order_date": date_of(begin, day)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate, pairwise, product
 from math import prod
 from pathlib import Path
@@ -55,6 +56,10 @@ def test_the_cheapest_purchase_and_as_late_as_can_be() -> None:
     assert all(one.worst_after <= 1 for one in answer.periods)
     assert all(mast_opt.verify(one.instance, one.plan).ok for one in answer.periods)
     orders, periods = order_date_sections(answer)
+    assert [one.gap for one in answer.periods] == [pytest.approx(0, abs=2e-3)] * len(answer.periods)
+    assert periods.note == "Gap of each plan by its objective: 0.00%, 0.00%, 0.00%."
+    poor = replace(answer, periods=tuple(replace(one, bound=0.5 * (one.bound or 0.0)) for one in answer.periods))
+    assert order_date_sections(poor)[1].note.endswith("50.0%. A longer --time-limit finds better plans.")
     assert len(periods.heads) == 4  # no running costs without prices
     assert orders.rows == ((10, 30, "q2", "eight", "home", 8.0, "GPUs", 180.0),)
     assert [row[2] for row in periods.rows] == [0.8, pytest.approx(12 / 18), 1.0, None]

@@ -160,7 +160,7 @@ def _exact(question: Question, solver: str, params: SolveParams, helper: str) ->
     if found.plan is None:
         status = Status.INFEASIBLE if found.out_of_reach else Status.NO_SOLUTION
         return q.nothing(status, found.message, None if found.out_of_reach else found.bound)
-    plan = plan_within(q, found.steps, found.plan, solver, params, clock)
+    plan, _ = plan_within(q, found.steps, found.plan, solver, params, clock)
     return q.answer(found.steps, plan, found.bound, found.proven, found.message)
 
 
@@ -191,8 +191,9 @@ def _at_target(question: Question, after: Problem[Any], plan: object) -> bool:
 
 def plan_within(
     question: Question, steps: Steps, plan: object, solver: str, params: SolveParams, clock: Clock
-) -> object:
-    """The best plan at the target that is found with these steps by the objective of the instance; ``plan`` is one."""
+) -> tuple[Any, float | None]:
+    """The best plan at the target that is found with these steps by the objective of the instance, and a bound of such
+    plans; ``plan`` is one."""
     q = question
     after = q.hooks.bought(q.problem, steps)
     route = ExactSolve(
@@ -201,8 +202,8 @@ def plan_within(
     try:
         found = route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), plan)
     except (BackendError, VerificationError):
-        return plan
-    return found.plan if found.plan is not None and _at_target(q, after, found.plan) else plan
+        return plan, None
+    return found.plan if found.plan is not None and _at_target(q, after, found.plan) else plan, found.bound
 
 
 def by_heuristic(question: Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:

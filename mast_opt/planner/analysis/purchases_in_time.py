@@ -13,7 +13,7 @@ from mast_opt.core.arguments import a, a_finite, a_text, a_whole, checked, each,
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
-from mast_opt.core.solve_result import Event, SolveParams, Status
+from mast_opt.core.solve_result import Event, SolveParams, Status, relative_gap
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.purchase_question import (
@@ -37,7 +37,7 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip, frozen
 from mast_opt.problems.mip.extensive import extensive
 from mast_opt.problems.mip.transforms import Extension, extended
-from mast_opt.problems.registry import SolverName
+from mast_opt.problems.registry import SolverName, kind_of
 
 LEAST_STEP = Fraction(1, 2000)
 """Relative precision of the least target that is in reach."""
@@ -62,6 +62,14 @@ class PeriodPurchases(Generic[PlanT]):
     """A plan of that instance at the target; the best that a MIP solver found in time, by its objective."""
     bill: Bill
     """Running costs with all that is bought up to the period."""
+    bound: float | None = None
+    """The least objective of a plan at the target with these purchases; None where none is proven."""
+
+    @property
+    def gap(self) -> float | None:
+        """Relative gap of the plan by the objective of its instance; None without a bound."""
+        verdict = kind_of(self.instance).verification.verify(self.instance, self.plan)
+        return relative_gap(verdict.objective, self.bound)
 
 
 @dataclass(frozen=True)
@@ -171,9 +179,12 @@ def _well_planned(
         more = {row.offer.name: row.steps for row in one.bought}
         steps = steps + np.array([more.get(offer.name, 0) for offer in q.offers], np.int64)
         timed = Clock(clock.budget_s(1 / (len(every) - len(found))))
-        plan = one.plan if params.cancel.is_set() else plan_within(q, steps, one.plan, solver, params, timed)
+        if params.cancel.is_set():
+            found.append(one)
+            continue
+        plan, bound = plan_within(q, steps, one.plan, solver, params, timed)
         worst = q.hooks.worst(one.instance, plan, q.tier)
-        found.append(replace(one, plan=plan, worst_after=worst, bill=q.bill(steps, plan)))
+        found.append(replace(one, plan=plan, bound=bound, worst_after=worst, bill=q.bill(steps, plan)))
     return replace(answer, periods=tuple(found))
 
 

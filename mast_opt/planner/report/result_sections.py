@@ -45,6 +45,8 @@ BILL = (
     "purchase is not in it."
 )
 """Note on what it costs to run a plan of purchases."""
+WIDE = 0.05
+"""Gap of a plan from which a reader is told that more time would find a better one."""
 OVER_SUPPLY = (
     "Over the supply: {}. The status is that of the objective, in which a GPU over the supply has a price and may cost "
     "less than a copy or a move; 'limits = {{ overload_gpus = 0 }}' in a period forbids it. "
@@ -410,9 +412,13 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
     )
     columns += Form.AMOUNT.heads("USD a month", "of what is bought") if priced else ()
     note = "" if rows else "Nothing has to be bought."
+    found_gaps = [one.gap for one in answer.periods]
+    gaps = f"Gap of each plan by its objective: {', '.join(map(percent, found_gaps))}."
+    if any(gap is None or gap > WIDE for gap in found_gaps):
+        gaps += " A longer --time-limit finds better plans."
     found = (
         Section("What to order when", heads, tuple(sorted(rows)), note),
-        Section("Periods", columns, tuple(ratios), BILL if priced else ""),
+        Section("Periods", columns, tuple(ratios), f"{BILL} {gaps}" if priced else gaps),
     )
     return found if answer.periods else ()
 

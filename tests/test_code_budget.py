@@ -17,7 +17,7 @@ DISTRICTS = ("problems", "planner", "live")
 BUDGET = {
     "cli": 4467,
     "core": 2203,
-    "live/hosts": 3901,
+    "live/hosts": 3908,
     "live/importers": 500,
     "live/loop": 4431,
     "live/policies": 4612,

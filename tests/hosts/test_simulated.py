@@ -31,7 +31,7 @@ def test_a_job_runs_as_long_as_it_says(host: Host) -> None:
     assert host.next_ms() == 15
     assert host.reports(14) == []
     assert list(host.observe()) == [("short", 1)]
-    assert host.reports(15) == [ev.Finished("short", 1, 10)]
+    assert host.reports(15) == [ev.Finished("short", 1)]
     assert list(host.observe()) == []
 
 

@@ -154,7 +154,7 @@ def check(store: SqlStore, clients: Clients, epochs: Sequence[int], least: int) 
     assert not clients.wrong, clients.wrong
     assert len(clients.acknowledged) >= least, f"{len(clients.acknowledged)} jobs acknowledged"
     log = list(store.read())
-    assert check_log(log) == ()
+    assert check_log(log) == (), check_log(log)
     submitted = Counter(stored.event.job for stored in log if isinstance(stored.event, ev.Submitted))
     assert set(clients.acknowledged) <= set(submitted)
     assert len(set(clients.acknowledged)) == len(clients.acknowledged)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import IO, Any
 
 import pytest
@@ -46,10 +47,10 @@ def test_a_waiting_job_says_when_it_starts(tmp_path: Path) -> None:
         live.starts = StartTimes(partial(forecast_child.begin, str(tmp_path), MastParams(promote_after_s=3600)))
         with live.state() as state:
             live.starts.take([ev.Stored(1, state.now_ms, some(state.jobs["gang"].promise))])
-            live.starts.keep(0.0, state.now_ms, state)
+            live.starts.keep(monotonic(), state.now_ms, state)
             assert live.starts._asking is not None
             assert live.starts._asking[0].wait() == 0
-            live.starts.keep(0.0, state.now_ms, state)
+            live.starts.keep(monotonic(), state.now_ms, state)
         ends = {one.name: one.ends_by_ms(0) for one in live._engine.state.jobs.values() if one.shares}
         gang, one = (_job(client, name) for name in ("gang", "one"))
         east = [end for name, end in ends.items() if live._engine.state.jobs[name].region == "east"]

@@ -2,12 +2,13 @@
 the process; what ran then is reported as stopped when the loop starts again."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.protocol import Attempt, Can
 from mast_opt.live.loop.commands import Command, Resize, Start, Stop
-from mast_opt.live.loop.events import Event, JobSpec
+from mast_opt.live.loop.events import Event, Finished, JobSpec, Stopped
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.speeds import REFERENCE
 from mast_opt.live.simulation.host import SimulatedHost, Work
@@ -60,14 +61,23 @@ class SimulatedLiveHost:
         return REFERENCE if asked is None else REFERENCE * tasks // asked
 
     def reports(self, now_ms: int) -> Sequence[Event]:
-        """Events of simulated jobs that are due."""
-        found = self._host.answers(now_ms)
+        """Events of simulated jobs that are due. Those of a fixed size state no times: their work is the time that they
+        ran, which the log knows by its own turns."""
+        found = [self._without_times(event) for event in self._host.answers(now_ms)]
         for event in found:
             name: Any = getattr(event, "job", None)
             if type(event).__name__ in ("Finished", "Failed"):
                 self._work.pop(name, None)
                 self._asked.pop(name, None)
         return found
+
+    def _without_times(self, event: Event) -> Event:
+        """A report, without times of work where its job has a fixed size."""
+        if isinstance(event, Stopped) and event.job not in self._asked:
+            return replace(event, work_time_ms=None, lost_time_ms=None)
+        if isinstance(event, Finished) and event.job not in self._asked:
+            return replace(event, work_time_ms=None)
+        return event
 
     def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
         """Reports on what ran on a server that somebody else closed."""

@@ -46,7 +46,7 @@ BILL = (
 )
 """Note on what it costs to run a plan of purchases."""
 WIDE = 0.05
-"""Gap of a plan from which a reader is told that more time would find a better one."""
+"""Gap of a plan above which the note says that more time finds better ones."""
 OVER_SUPPLY = (
     "Over the supply: {}. The status is that of the objective, in which a GPU over the supply has a price and may cost "
     "less than a copy or a move; 'limits = {{ overload_gpus = 0 }}' in a period forbids it. "

@@ -89,9 +89,7 @@ def command(
         verdict = verify(problem, reading.plan)
         proof = check_bound(problem, verdict, reading.fields, arrays)
         fields, notes = _to_be_believed(problem, verdict, reading, proof, plan.name if others else None)
-        same = repeated({name: one.plan for name, one in others.items()})
-        notes += [f"the goal {name} has the same plan as {first}" for name, first in same.items()]
-        notes += [f"gaps that the plans state: {_stated_gaps(others)}"] if others else []
+        notes += _notes_on_goals(others)
         checked = proof.checked if fields.get("bound") is not None else None
         if workbook:
             from mast_opt.planner.report.workbook.results import write_workbook
@@ -133,13 +131,20 @@ def _goals_in(folder: Path, problem: Problem[PlanT]) -> dict[str, PlanReading[Pl
     return {name: read_plan_of(problem, folder / name) for name in names}
 
 
-def _stated_gaps(goals: Mapping[str, PlanReading[Any]]) -> str:
-    """Each goal with the gap of objective and bound that its plan's file states."""
+def _notes_on_goals(goals: Mapping[str, PlanReading[Any]]) -> list[str]:
+    """Goals that have the plan of another, and the gap of objective and bound that each plan's file states."""
+    if not goals:
+        return []
+    same = repeated({name: one.plan for name, one in goals.items()})
     gaps = {
         name: relative_gap(number_in(one.fields, "objective"), number_in(one.fields, "bound"))
         for name, one in goals.items()
     }
-    return ", ".join(f"{name} {percent(gap)}" for name, gap in gaps.items())
+    stated = ", ".join(f"{name} {percent(gap)}" for name, gap in gaps.items())
+    return [
+        *(f"the goal {name} has the same plan as {first}" for name, first in same.items()),
+        f"gaps that the plans state: {stated}",
+    ]
 
 
 def _of_run(path: Path, out: Path, png: Path | None, price: dict[str, float] | None, force: bool, run: Run) -> Answer:

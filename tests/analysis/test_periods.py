@@ -58,11 +58,11 @@ def test_what_is_over_the_supply_is_said_next_to_the_status() -> None:
     builder.add_dataset("logs", size_tb=1, replicas=["home"])
     builder.add_workload("job", tier=0, cpu_cores=1, gpus={"a100": 8}, reads={"logs": 1}, current_region="home")
     periods = [mast_opt.Scenario("now", {"days": 1}), mast_opt.Scenario("next", {"grow_demand": {"all": 1.5}})]
-    told: list[str] = []
+    planned: list[str] = []
     answer = mast_opt.plan_periods(
-        builder.build(), periods, solver="highs", on_period=lambda one: told.append(one.name), threads=1
+        builder.build(), periods, solver="highs", on_period=lambda one: planned.append(one.name), threads=1
     )
-    assert told == ["now", "next"]
+    assert planned == ["now", "next"]
     assert {one.solution.status for one in answer.periods} == {Status.OPTIMAL}
     (section, _) = period_sections(answer)
     assert "Over the supply: 2 GPUs in next. The status is that of the objective" in section.note

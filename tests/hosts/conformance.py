@@ -105,8 +105,8 @@ class World(ABC):
         """How often one attempt has been started at most."""
 
     def tasks_of(self, name: str) -> int:
-        """Tasks of work that runs, on a host that changes them."""
-        raise NotImplementedError
+        """Tasks of work that runs, which the world of a host that resizes has to know."""
+        pytest.fail(f"{type(self).__name__} does not say how many tasks of {name} run, and its host resizes work")
 
     # --- the loop ---
 

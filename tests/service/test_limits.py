@@ -114,11 +114,11 @@ def test_what_tls_agrees_on_is_not_waited_for(tmp_path: Path, monkeypatch: pytes
 
 def test_what_the_system_lacks_stands_in_the_log_once_a_minute() -> None:
     now = [100.0]
-    seldom, lines = connections.Seldom(lambda: now[0]), []
+    limited, lines = connections.RateLimitedErrors(lambda: now[0]), []
     for error in (OSError(24, "Too many open files"), OSError(24, "Too many open files"), ValueError()):
         for now[0] in (100.0, 100.0, 161.0):
             record = logging.LogRecord("asyncio", logging.ERROR, "", 0, "", (), (type(error), error, None))
-            lines.append(seldom.filter(record))
+            lines.append(limited.filter(record))
     assert lines == [True, False, True, False, False, False, True, True, True]
 
 

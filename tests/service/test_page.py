@@ -183,11 +183,11 @@ def test_parts_and_sizes_of_jobs(tmp_path: Path, width: int) -> None:
         with urllib.request.urlopen(f"{url}v1/jobs/train") as answer:
             trainers, servers = json.load(answer)["parts"]
         assert sum(trainers["servers"].values()) == 6
-        on, beside = (", ".join(one["servers"]) for one in (trainers, servers))
+        trains, serves = (", ".join(one["servers"]) for one in (trainers, servers))
         assert page.value(lines % "holding") == [
             f"4 tasks (may have 1 to 16) on {next(iter(live._engine.state.jobs['elastic'].shares)).server}",
-            f"trainers: 6 × 2 H100 on {on}",
-            f"servers: 2 without GPUs on {beside}",
+            f"trainers: 6 × 2 H100 on {trains}",
+            f"servers: 2 without GPUs on {serves}",
         ]
         assert page.value(lines % "waiting") == [
             "trainers: 100 × 2 H100 or 4 A100", "servers: 2 without GPUs", "16 tasks (may have 1 to 16)",

@@ -57,13 +57,18 @@ def run(
     return log
 
 
-def test_one_job_shrinks_for_another_and_grows_again() -> None:
-    log = run(ONE, {"a": (0, TWO["a"]), "b": (100_000, TWO["b"])})
-    found = [
+def sizes_in(log: list[ev.Stored]) -> list[tuple[int, str, int]]:
+    """(time, job, tasks) of each placement and each change of size."""
+    return [
         (one.at_ms, one.event.job, sum(share.tasks for share in one.event.shares))
         for one in log
         if isinstance(one.event, (ev.Placed, ev.Resized))
     ]
+
+
+def test_one_job_shrinks_for_another_and_grows_again() -> None:
+    log = run(ONE, {"a": (0, TWO["a"]), "b": (100_000, TWO["b"])})
+    found = sizes_in(log)
     # Alone: 8 tasks, worth most. Two jobs (1 task is worth 1): 2 · 3^-½ = 1.155 with 4 tasks each, against
     # 4^-½ + 1.1 = 1.6 for one of them; that the first one leaves its size counts 0.9, 2.7^-½ + 3^-½ = 1.186.
     assert found == [(0, "a", 8), (100_000, "a", 4), (100_000, "b", 4), (640_000, "a", 8)]
@@ -90,11 +95,7 @@ def test_under_singularity_the_least_important_shrinks_before_it_is_stopped_and_
     spec = replace(SPEC, tasks=4, min_tasks=1, max_tasks=4)
     fixed = replace(spec, tasks=2, min_tasks=None, max_tasks=None, duration_ms=60_000)
     log = run(servers, {"low": (0, replace(spec, tier=2, duration_ms=600_000)), "high": (60_000, fixed)}, "singularity")
-    found = [
-        (one.at_ms, one.event.job, sum(share.tasks for share in one.event.shares))
-        for one in log
-        if isinstance(one.event, (ev.Placed, ev.Resized))
-    ]
+    found = sizes_in(log)
     assert found == [(0, "low", 4), (60_000, "low", 2), (60_000, "high", 2), (120_000, "low", 4)]
     assert not any(isinstance(one.event, ev.StopAsked) for one in log)
     stays = run(servers, {"low": (0, replace(fixed, tier=2, tasks=4)), "high": (30_000, fixed)}, "singularity")

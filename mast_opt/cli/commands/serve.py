@@ -204,7 +204,7 @@ def _serve(
     gc.set_threshold(*COLLECT_AFTER)  # before the log is read
     from mast_opt.live.hosts.simulated import SimulatedLiveHost
     from mast_opt.live.policies.mast import Mast
-    from mast_opt.live.service.connections import Seldom, Server
+    from mast_opt.live.service.connections import RateLimitedErrors, Server
     from mast_opt.live.service.leading import Leading
     from mast_opt.live.service.live import Live
     from mast_opt.live.service.restart import opening_of
@@ -224,7 +224,7 @@ def _serve(
     live = Live(store, lambda: opened()(), lambda: Mast(mast), host_of, params, saves=saves, predicts=predicts)
     solves, streams = Solves(live, store, plans), Streams()
     listener = listening(where)
-    logging.getLogger("asyncio").addFilter(Seldom())
+    logging.getLogger("asyncio").addFilter(RateLimitedErrors())
     server = Server(web(live, store, solves, streams))
     server.capture_signals = nullcontext  # type: ignore[assignment,method-assign] # the command has its own
     with listener, Interrupt(run, "everything that was acknowledged") as interrupt:

@@ -46,13 +46,13 @@ class Snapshot:
         return [self._state.jobs[name] for name in self._state.fleet.jobs_on(server)]
 
     def first_trial(
-        self, job: Job, region: str, ends: Mapping[int, Collection[str]], beside: Bid | None = None
+        self, job: Job, region: str, ends: Mapping[int, Collection[str]], assuming: Bid | None = None
     ) -> tuple[int, Bid] | None:
         """The first time at which a job is placed in a region without victims if these jobs end then, see
         ``fits_by.first_trial``, and another one gets its bid now; what is found cannot be committed."""
         with self._state.fleet.trial():
-            if beside is not None:
-                victims = self._state.fleet.commit(beside)
+            if assuming is not None:
+                victims = self._state.fleet.commit(assuming)
                 ends = {at: [name for name in names if name not in victims] for at, names in ends.items()}
             return first_trial(self._state.fleet, job, ends, (region,))
 

@@ -59,7 +59,7 @@ class PartTimes:
         self.place: Place | None = None
         """The place that was found; None if there is none even when all work has ended."""
         self._beside: Place | None = None
-        """Place that was found beside a job that may have been placed since."""
+        """Place that was found next to a job that may have been placed since."""
         self._by_ms = FOREVER
         self.catch_up(snapshot)
 
@@ -193,7 +193,7 @@ def times_of(record: JobRecord, tier: int | None, region: str, snapshot: Snapsho
 
 
 def _free_from(server: Server, needs: Sequence[Use], uses: Sequence[tuple[int, Use]]) -> int:
-    """Time from which a server has what is needed beside this work, (end, what it holds) each."""
+    """Time from which a server has what is needed in addition to this work, (end, what it holds) each."""
     capacity = server.gpus * WHOLE if server.pool else WHOLE
     left: dict[object, int] = dict.fromkeys((gpu for use in needs for gpu in use.mgpu_of), capacity)
     left |= {"cpu": server.cpu_mcores, "memory": server.memory_mib}

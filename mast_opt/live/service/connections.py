@@ -23,7 +23,7 @@ MOST_HEAD_BYTES = 64 * 2**10
 HEAD_S = 10.0
 """Seconds in which the head of a request has to be there, and before it what TLS agrees on."""
 MOST_DESCRIPTORS = 65_536
-SELDOM_S = 60.0
+REPEAT_S = 60.0
 """Seconds after which the log says again that the system lacks something."""
 MOST_PIPELINED = 32
 """Requests that a connection may send before the one before them is answered."""
@@ -211,7 +211,7 @@ def descriptors() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-class Seldom(logging.Filter):
+class RateLimitedErrors(logging.Filter):
     """Filter of a log in which what the system lacks stands once a minute: the event loop has a line for each
     connection that it could not take."""
 
@@ -225,7 +225,7 @@ class Seldom(logging.Filter):
             return True
         if (now_s := self._clock()) < self._next_s:
             return False
-        self._next_s = now_s + SELDOM_S
+        self._next_s = now_s + REPEAT_S
         return True
 
 

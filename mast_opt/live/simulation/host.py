@@ -58,7 +58,7 @@ class _Attempt:
     since_ms: int = 0
     """Time since which it works at its present size."""
     kept: int = 0
-    """Work saved by its checkpoints when it was told to stop, including that of earlier attempts."""
+    """Work saved by its checkpoints when its stop was asked for, including that of earlier attempts."""
 
     @property
     def servers(self) -> frozenset[str]:

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypedDict
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
@@ -84,7 +85,7 @@ def coming(load: Load) -> list[Happening]:
         for number in range(one.each)
     ]
     specs = {
-        (kind, cohort): ev.JobSpec(
+        (kind, cohort): JobSpec(
             tier=one.tier,
             mgpu=one.cpu * GPUS * 1000,
             preemptible=True,

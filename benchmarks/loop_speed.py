@@ -31,6 +31,7 @@ from mast_opt.core.ranks import Ranks
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Start
 from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.head_of_line import HeadOfLine
@@ -57,11 +58,11 @@ def _fleet(servers: int, regions: int, gpus: int = 8) -> list[Server]:
     ]
 
 
-def _jobs(rng: np.random.Generator, count: int, tiers: int = 4) -> list[ev.JobSpec]:
+def _jobs(rng: np.random.Generator, count: int, tiers: int = 4) -> list[JobSpec]:
     gpus = rng.choice([1, 2, 4, 8, 16, 32], size=count, p=[0.5, 0.15, 0.15, 0.12, 0.05, 0.03]).tolist()
     tier = rng.integers(tiers, size=count).tolist()
     return [
-        ev.JobSpec(
+        JobSpec(
             tier=t, tasks=max(1, g // 8), mgpu=min(g, 8) * 1000, preemptible=t > 0, checkpoint_ms=3_600_000,
             duration_ms=10**9,
         )
@@ -82,7 +83,7 @@ def philly() -> dict[str, object]:
     return {"cpu_s": time.process_time() - began, "jobs": len(jobs), "events": engine.state.seq}
 
 
-def generated(count: int, per_hour: float, seed: int) -> tuple[list[Happening], dict[str, ev.JobSpec], Speeds]:
+def generated(count: int, per_hour: float, seed: int) -> tuple[list[Happening], dict[str, JobSpec], Speeds]:
     """Jobs of one GPU with the durations of Gavel's generator, and the speeds of the models of one of its traces."""
     rng = np.random.default_rng(seed)
     speeds = read_trace(TRACES / "gavel-minimize-makespan").speeds
@@ -92,7 +93,7 @@ def generated(count: int, per_hour: float, seed: int) -> tuple[list[Happening], 
     at = np.cumsum(rng.exponential(3600 / per_hour, count))
     types = dict.fromkeys(("v100", "p100", "k80"), 1000)
     specs = {
-        f"j{n}": ev.JobSpec(
+        f"j{n}": JobSpec(
             tier=1, preemptible=True, model=str(rng.choice(models)), gpu_types=types,
             duration_ms=int(minutes[n] * 60_000),
         )
@@ -166,7 +167,7 @@ def preempting() -> dict[str, object]:
     took, victims = [], 0
     for n in range(100):
         began = time.process_time()
-        turn = engine.advance(10**7 + n, [ev.Submitted(f"x{n}", ev.JobSpec(mgpu=8000, duration_ms=10**9))])
+        turn = engine.advance(10**7 + n, [ev.Submitted(f"x{n}", JobSpec(mgpu=8000, duration_ms=10**9))])
         took.append(time.process_time() - began)
         victims += sum(isinstance(stored.event, ev.StopAsked) for stored in turn.events)
     return {"waiting": waiting, "victims": victims, "median_ms": 1e3 * float(np.median(took))}

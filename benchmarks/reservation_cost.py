@@ -17,6 +17,7 @@ import numpy as np
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
@@ -42,17 +43,17 @@ class TimedEngine(Engine):
         return turn
 
 
-def jobs(seed: int, servers: int, more: int, waiting: int = 0) -> list[tuple[int, str, ev.JobSpec]]:
+def jobs(seed: int, servers: int, more: int, waiting: int = 0) -> list[tuple[int, str, JobSpec]]:
     """(time, name, job): those that fill the servers at 0, and others."""
     rng, mean = np.random.default_rng(seed), float(np.mean(SIZES))
-    gpus, at, found = 8 * servers, 0, list[tuple[int, str, ev.JobSpec]]()
+    gpus, at, found = 8 * servers, 0, list[tuple[int, str, JobSpec]]()
     first = int(1.02 * gpus / mean) + waiting
     for number in range(first + more):
         asked, duration_ms = int(rng.choice(SIZES)), int(rng.exponential(MEAN_MS)) + 60_000
         slack, tier = rng.choice([1, 2]), int(rng.integers(4))
         limit_ms = next((one for one in ROUND_MS if one >= duration_ms * slack), ROUND_MS[-1])
         at += max(1, int(MEAN_MS * mean / gpus * rng.exponential())) if number >= first else 0
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier,
             max(1, asked // 8),
             1000 * min(asked, 8),

@@ -26,6 +26,7 @@ from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.commands import Command, Start
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.restart import opening_of
@@ -57,7 +58,7 @@ def job(name: str, rng: np.random.Generator) -> ev.Submitted:
     gpus, duration_ms = int(rng.choice(SIZES)), int(rng.exponential(60_000))
     tasks, mgpu = max(1, gpus // 8), 1000 * min(gpus, 8)
     tier = int(rng.integers(4))
-    return ev.Submitted(name, ev.JobSpec(tier, tasks, mgpu, duration_ms=duration_ms, preemptible=tier > 0))
+    return ev.Submitted(name, JobSpec(tier, tasks, mgpu, duration_ms=duration_ms, preemptible=tier > 0))
 
 
 def request(*events: ev.Event) -> Request:

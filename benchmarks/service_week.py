@@ -23,6 +23,7 @@ import numpy as np
 from mast_opt.cli.commands.serve import COLLECT_AFTER
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.restart import opening_of
@@ -67,7 +68,7 @@ class Week:
             data = (f"data-{self.jobs}" if self.jobs > 1 else "common",)
             regions = tuple(self.live._engine.state.inventory.supply_mgpu)
             events.append(ev.DatasetCreated(data[0], 1000, regions))
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=int(self.rng.integers(4)), mgpu=1000 * int(self.rng.choice(SIZES)), datasets=data,
             duration_ms=int(self.rng.exponential(360_000)), preemptible=True,
         )  # fmt: skip

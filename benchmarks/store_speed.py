@@ -22,6 +22,7 @@ from pathlib import Path
 from mast_opt.cli.commands.serve import COLLECT_AFTER
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.store.postgresql import open_postgresql
@@ -32,7 +33,7 @@ from mast_opt.live.store.sqlite import open_sqlite
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 SERVERS = tuple(Server(f"s{n}", f"region-{n % 4}", f"c{n % 4}", f"r{n}", "H100", 8, 0, 0) for n in range(100))
-SPEC = ev.JobSpec(tier=1, mgpu=2000, tenant="team", duration_ms=1000)
+SPEC = JobSpec(tier=1, mgpu=2000, tenant="team", duration_ms=1000)
 GROUP = 1000
 
 

@@ -12,6 +12,7 @@ from benchmarks.headline_in_time import SIZES, SMALL, read
 from benchmarks.headline_variants import VARIANTS
 from benchmarks.urgent_demand import urgent_demand
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.problems.job_placement.live_fleet.types import Share
 
 HOUR_MS = 3_600_000
@@ -23,7 +24,7 @@ def up(name: str, region: str, kind: str) -> ev.ServerUp:
 
 def asks(name: str, tier: int = 0, *kinds: str) -> ev.Submitted:
     types = dict.fromkeys(kinds, 8000) or None
-    return ev.Submitted(name, ev.JobSpec(tier=tier, mgpu=8000, datasets=("d",), duration_ms=HOUR_MS, gpu_types=types))
+    return ev.Submitted(name, JobSpec(tier=tier, mgpu=8000, datasets=("d",), duration_ms=HOUR_MS, gpu_types=types))
 
 
 def test_ratios_by_what_is_merged() -> None:

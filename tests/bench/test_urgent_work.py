@@ -10,6 +10,7 @@ from benchmarks.headline_runs import UrgentWaits, least_ratio, urgent_waits
 from benchmarks.headline_structure import OrganisationParams
 from benchmarks.headline_trace import organisation_trace
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 
 HOUR_MS = 3_600_000
 PARAMS = OrganisationParams(days=3, gpus=150, regions=3, datasets=100, median_hours=6.0, ramp_days=0)
@@ -20,7 +21,7 @@ def timed(*events: tuple[float, ev.Event]) -> list[ev.Stored]:
 
 
 def job(name: str, gpus: int, tier: int = 0) -> ev.Submitted:
-    return ev.Submitted(name, ev.JobSpec(tier=tier, mgpu=gpus * 1000))
+    return ev.Submitted(name, JobSpec(tier=tier, mgpu=gpus * 1000))
 
 
 def test_waits_of_all_attempts_count_until_the_end_of_the_window() -> None:

@@ -9,6 +9,7 @@ import polars as pl
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.event_log import log_lines, read_log
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.simulation.traces.fit import warnings_of
 from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
@@ -55,7 +56,7 @@ def inputs_of(importer: str) -> tuple[str, ...]:
 
 
 def make_event_log(folder: Path) -> None:
-    spec = ev.JobSpec(tier=1, mgpu=2000, gpu_types={"H100": 2000}, datasets=("logs",), preemptible=True)
+    spec = JobSpec(tier=1, mgpu=2000, gpu_types={"H100": 2000}, datasets=("logs",), preemptible=True)
     share = Share("s1", 1, {0: 1000, 1: 1000})
     events = (
         ev.ServerUp("s1", "east", "east-1", "rack-1", "H100", 8, 96_000, 1024),

@@ -18,6 +18,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.protocol import Can, Host
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Resize, Start, Stop
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.log_checker import check_log
@@ -34,7 +35,7 @@ from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import open_sqlite
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
-ELASTIC = ev.JobSpec(tier=2, mgpu=1000, tasks=8, min_tasks=1, preemptible=True)
+ELASTIC = JobSpec(tier=2, mgpu=1000, tasks=8, min_tasks=1, preemptible=True)
 
 
 def resizing() -> Policy:
@@ -57,7 +58,7 @@ class World(ABC):
         self.live: Live
 
     @abstractmethod
-    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+    def host(self, spec_of: Callable[[str], JobSpec]) -> Host:
         """A new host object over the same reality, as after a restart of ours."""
 
     @abstractmethod
@@ -221,7 +222,7 @@ class Conformance:
         self.check(world, store)
 
     def test_running_work_is_resized_or_a_policy_that_would_is_refused(self, world: World, store: SqlStore) -> None:
-        host = world.host(lambda job: ev.JobSpec())
+        host = world.host(lambda job: JobSpec())
         if Can.RESIZE not in host.can:
             with pytest.raises(UsageError, match=f"singularity changes .* the host {host.name} cannot; expected"):
                 world.begin(store, resizing)

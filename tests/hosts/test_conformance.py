@@ -15,6 +15,7 @@ from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.hosts.slurm.host import SlurmHost
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command, Resize
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.service.turn_requests import Request
 from mast_opt.live.store.sql_store import SqlStore
@@ -38,7 +39,7 @@ class SimulatedWorld(World):
         self.starts: Counter[tuple[str, int]] = Counter()
         self.of: SimulatedLiveHost
 
-    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+    def host(self, spec_of: Callable[[str], JobSpec]) -> Host:
         starts = self.starts
 
         class Counting(SimulatedLiveHost):
@@ -56,7 +57,7 @@ class SimulatedWorld(World):
     def submit(self, name: str, gpus: int, limit_s: int | None = None) -> None:
         limit_ms = None if limit_s is None else 1000 * limit_s
         grace_ms = self.live.limit_grace_ms
-        spec = ev.JobSpec(tier=1, mgpu=1000 * gpus, preemptible=True, limit_ms=limit_ms, limit_grace_ms=grace_ms)
+        spec = JobSpec(tier=1, mgpu=1000 * gpus, preemptible=True, limit_ms=limit_ms, limit_grace_ms=grace_ms)
         self.live.submit(Request((ev.Submitted(name, spec),), lambda verdicts: (201, "")))
 
     def turn(self) -> None:
@@ -113,7 +114,7 @@ class KueueWorld(World):
         self.kueue_limits = True
         self.ended: list[str] = []
 
-    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+    def host(self, spec_of: Callable[[str], JobSpec]) -> Host:
         self.of = KueueHost(
             self.clusters.manager,
             self.clusters.workers,
@@ -200,7 +201,7 @@ class SlurmWorld(World):
         self.numbers: dict[str, int] = {}
         self.of: SlurmHost
 
-    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+    def host(self, spec_of: Callable[[str], JobSpec]) -> Host:
         self.of = SlurmHost(self.slurm, limit_grace_s=self.limit_grace_s)
         return self.of
 

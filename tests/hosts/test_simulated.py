@@ -10,10 +10,11 @@ from mast_opt.live.hosts.protocol import Can, Host
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Drop, Resize, Start, Stop
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.problems.job_placement.live_fleet.types import Share
 
-SPECS = {"short": ev.JobSpec(duration_ms=10), "long": ev.JobSpec(duration_ms=1000), "unknown": ev.JobSpec()}
-SPECS["elastic"] = ev.JobSpec(duration_ms=1000, tasks=4, min_tasks=1, restart_ms=100)
+SPECS = {"short": JobSpec(duration_ms=10), "long": JobSpec(duration_ms=1000), "unknown": JobSpec()}
+SPECS["elastic"] = JobSpec(duration_ms=1000, tasks=4, min_tasks=1, restart_ms=100)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Key, Quotas
 from mast_opt.core.ranks import Ranks, Reclaim, Right
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
@@ -39,8 +40,8 @@ def job_of(name: str, held: Held, *, preemptible: bool) -> tuple[Job, Share]:
     return job, Share(kind, 1, {0: mgpu})
 
 
-def spec_of(job: Job) -> ev.JobSpec:
-    return ev.JobSpec(
+def spec_of(job: Job) -> JobSpec:
+    return JobSpec(
         tier=job.tier, mgpu=job.mgpu, tenant=job.tenant, preemptible=job.preemptible, gpu_types=job.gpu_types
     )
 

@@ -9,6 +9,7 @@ from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
@@ -28,7 +29,7 @@ def test_what_is_at_risk_is_what_a_look_at_all_jobs_finds(quotas: bool) -> None:
     coming, work = list[Happening](), dict[str, Work]()
     for n, at_ms in enumerate(np.sort(rng.integers(0, 3_600_000, 150)).tolist()):
         tier, gpus = int(rng.integers(0, 3)), int(rng.choice([1, 2, 4, 8]))
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=tier, mgpu=gpus * 1000, preemptible=tier > 0, tenant="ab"[n % 2], checkpoint_ms=60_000 * tier,
             duration_ms=int(rng.integers(60_000, 1_200_000)),
         )  # fmt: skip

@@ -13,6 +13,7 @@ from mast_opt.live.loop.cluster_use import INTERVAL_MS, ClusterUse
 from mast_opt.live.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
 from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.events import CorruptLog
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.plan_steps import misfit
@@ -34,7 +35,7 @@ HEAD = (
     ev.DatasetCreated("d", 3, ("a",)),
     ev.DatasetCreated("e", 3, ("a",)),
 )
-READS = {name: ev.JobSpec(mgpu=8000, datasets=(name,)) for name in "de"}
+READS = {name: JobSpec(mgpu=8000, datasets=(name,)) for name in "de"}
 PLAN = (
     ev.SolveAsked("data", "sum"),
     ev.SolveEnded("data", "sum", "FEASIBLE", "plan"),
@@ -123,7 +124,7 @@ class TestPlans:
         assert misfit(snapshot, ev.PlanStep("move", "a-0", "a-1")) == ""
 
     def test_a_replica_that_a_waiting_job_needs_stays(self) -> None:
-        job = ev.Submitted("j", ev.JobSpec(datasets=("d",), mgpu=16_000))
+        job = ev.Submitted("j", JobSpec(datasets=("d",), mgpu=16_000))
         state = state_after(*HEAD, ev.CopyEnded("d", "b"), job, ev.Bound("j", "b"))
         why = misfit(Snapshot(state, ()), ev.PlanStep("drop", "d", "b"))
         assert why == "job j waits for a place there and can run nowhere else"
@@ -149,7 +150,7 @@ class TestPlans:
         monkeypatch.setattr(FleetInventory, "change_servers", counted)
         servers = [f"a-{n}" for n in range(4)]
         state = State(Server(name, "a", f"c{name[-1]}", "r", "h100", 8, 0, 0) for name in servers)
-        wide = ev.Submitted("wide", ev.JobSpec(tasks=4, mgpu=8000))
+        wide = ev.Submitted("wide", JobSpec(tasks=4, mgpu=8000))
         moves = [(ev.MoveAsked(name, "c0"), ev.ServerMoved(name, "a", "c0")) for name in servers[1:]]
         asked, moved = zip(*moves, strict=True)
         for event in (*state.opening(), wide, *asked, ev.ServerClosed("a-3"), *moved):
@@ -166,7 +167,7 @@ class TestPlans:
         assert laid_out == [3, 3], "once each in the state and its copy"
 
     def test_a_server_does_not_move_under_a_job(self) -> None:
-        spec = ev.Submitted("j", ev.JobSpec(mgpu=1000))
+        spec = ev.Submitted("j", JobSpec(mgpu=1000))
         adopted = ev.Adopted("j", 1, "a", "a-0", (Share("a-0", 1, {0: 1000}),))
         with pytest.raises(CorruptLog, match="server a-0 moves, and still runs j"):
             state_after(ev.MoveAsked("a-0", "a-1"), spec, adopted, ev.ServerMoved("a-0", "a", "a-1"))
@@ -180,7 +181,7 @@ class TestResidency:
     def test_jobs_run_where_their_data_may_be_read(self) -> None:
         engine = Engine(State(SERVERS), Mast())
         inbox = (*engine.state.opening(), *self.HEAD, *(ev.Submitted(f"{n}", READS["d"]) for n in range(4)))
-        turn = engine.advance(0, [*inbox, ev.Submitted("both", ev.JobSpec(mgpu=1000, datasets=("d", "e")))])
+        turn = engine.advance(0, [*inbox, ev.Submitted("both", JobSpec(mgpu=1000, datasets=("d", "e")))])
         placed = [one.event for one in turn.events if isinstance(one.event, ev.Placed)]
         assert [(one.job, one.region) for one in placed] == [(f"{n}", "b") for n in range(2)], "b has room for two"
         assert engine.state.jobs["both"].state is JobState.HELD
@@ -214,7 +215,7 @@ class TestResidency:
 
 def test_a_job_waits_until_its_dataset_is_there() -> None:
     engine = Engine(State(SERVERS), Mast())
-    job = ev.Submitted("j", ev.JobSpec(datasets=("d",), mgpu=1000))
+    job = ev.Submitted("j", JobSpec(datasets=("d",), mgpu=1000))
     held = engine.advance(0, [*engine.state.opening(), job]).events[-1].event
     assert isinstance(held, ev.Refused)
     assert held.code == "data"
@@ -247,7 +248,7 @@ class TestChecker:
     def test_jobs_and_servers_that_move(self) -> None:
         from mast_opt.problems.job_placement.live_fleet.types import Share
 
-        job = ev.Submitted("j", ev.JobSpec(datasets=("d",), mgpu=1000))
+        job = ev.Submitted("j", JobSpec(datasets=("d",), mgpu=1000))
         placed = ev.Placed("j", 1, "a", "a-0", (Share("a-0", 1, {0: 1000}),))
         words = "job j is placed on a-0, which is not in service"
         assert words in faults(*HEAD, ev.MoveAsked("a-0", "a-1"), job, placed)
@@ -261,7 +262,7 @@ class TestChecker:
 class TestForecasts:
     def test_demand_is_the_weighted_mean_of_days(self) -> None:
         demand = Demand()
-        of = DemandClass.of(ev.JobSpec(mgpu=1000, tasks=8, namespace="ads", datasets=("d",)))
+        of = DemandClass.of(JobSpec(mgpu=1000, tasks=8, namespace="ads", datasets=("d",)))
         demand.submitted(of, 8000, ("d",), DAY_MS // 2)
         assert demand.classes() == (of,)
         assert demand.forecast_mgpu(of, DAY_MS // 2 + 3600) * (DAY_MS // 2 + 3600) // 8000 <= 3600
@@ -273,7 +274,7 @@ class TestForecasts:
 
     def test_demand_by_arrivals_has_no_backlog(self) -> None:
         demand = Demand()
-        of = DemandClass.of(ev.JobSpec(mgpu=1000, namespace="ads"))
+        of = DemandClass.of(JobSpec(mgpu=1000, namespace="ads"))
         for day in range(8):
             for _ in range(2):  # each would run for half a day, and every second one waits
                 demand.submitted(of, 1000, (), day * DAY_MS)
@@ -283,15 +284,15 @@ class TestForecasts:
             demand.ended(of, 1000, day * DAY_MS + DAY_MS // 2, 1000 * DAY_MS // 2)
         assert demand.forecast_mgpu(of, 8 * DAY_MS) > 4000
         assert demand.forecast_by_arrivals_mgpu(of, 9 * DAY_MS) == 2000 * 3 // 4 // 2
-        never_ran = DemandClass.of(ev.JobSpec(tier=3, mgpu=1000, namespace="ads"))
+        never_ran = DemandClass.of(JobSpec(tier=3, mgpu=1000, namespace="ads"))
         demand.submitted(never_ran, 500, (), 9 * DAY_MS)
         assert demand.forecast_by_arrivals_mgpu(never_ran, 10 * DAY_MS) == 500
 
     def test_what_nobody_asks_for_any_more_is_forgotten(self) -> None:
         demand = Demand()
-        once = [DemandClass.of(ev.JobSpec(datasets=(f"d{day}",))) for day in range(60)]
-        recurs = DemandClass.of(ev.JobSpec(namespace="ads", workload="nightly", datasets=("d",)))
-        stays = DemandClass.of(ev.JobSpec(tier=1, datasets=("e",)))
+        once = [DemandClass.of(JobSpec(datasets=(f"d{day}",))) for day in range(60)]
+        recurs = DemandClass.of(JobSpec(namespace="ads", workload="nightly", datasets=("d",)))
+        stays = DemandClass.of(JobSpec(tier=1, datasets=("e",)))
         demand.submitted(stays, 1000, ("e",), 0)
         demand.submitted(recurs, 1000, ("d",), 0)
         demand.ended(recurs, 1000, DAY_MS)

@@ -13,6 +13,7 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.commands import Start, Stop
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.events import CorruptLog
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
@@ -22,8 +23,8 @@ from mast_opt.problems.job_placement.live_fleet.types import Server
 
 ONE = (Server("s1", "east", "east-1", "rack-1", "H100", 8, 0, 0),)
 TWO = (*ONE, Server("s2", "west", "west-1", "rack-2", "H100", 8, 0, 0))
-WHOLE = ev.JobSpec(tier=1, mgpu=8000, preemptible=True)
-SEARCH = ev.JobSpec(tier=1, mgpu=8000, tenant="search")
+WHOLE = JobSpec(tier=1, mgpu=8000, preemptible=True)
+SEARCH = JobSpec(tier=1, mgpu=8000, tenant="search")
 
 
 def state(servers: tuple[Server, ...] = ONE) -> State:

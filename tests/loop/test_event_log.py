@@ -14,7 +14,6 @@ from mast_opt.live.loop.events import (
     EVENTS,
     FORMAT,
     Event,
-    JobSpec,
     Key,
     Placed,
     PlanStep,
@@ -24,6 +23,7 @@ from mast_opt.live.loop.events import (
     Timer,
     bid_key,
 )
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.problems.job_placement.live_fleet.types import Share
 
 SPEC = JobSpec(tier=2, tasks=3, gpu_types={"h100": 8000}, datasets=("d1", "d2"), duration_ms=5, max_tasks=4)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.problems.job_placement.live_fleet.types import Share
 from tests.loop.test_metrics import stored
@@ -21,8 +22,8 @@ def share(server: str, tasks: int, *gpus: int, milli: int = 1000) -> Share:
     return Share(server, tasks, dict.fromkeys(gpus, milli))
 
 
-BIG = ev.JobSpec(tasks=2, mgpu=4000, cpu_mcores=20, preemptible=True, duration_ms=50, datasets=("d",))
-SMALL = ev.JobSpec(mgpu=500, duration_ms=10)
+BIG = JobSpec(tasks=2, mgpu=4000, cpu_mcores=20, preemptible=True, duration_ms=50, datasets=("d",))
+SMALL = JobSpec(mgpu=500, duration_ms=10)
 LOG: list[tuple[int, ev.Event]] = [
     (0, up("s")),
     (0, up("t", rack="l")),

@@ -8,6 +8,7 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.history import history
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_fold import LogFold
 from mast_opt.live.loop.past_state import PastState
@@ -61,14 +62,14 @@ def events(*given: tuple[int, ev.Event]) -> list[ev.Stored]:
 @pytest.mark.parametrize("end", [ev.Failed("a", 1), ev.Stopped("a", 1, 0, 0)])
 def test_a_job_that_ends_before_it_runs_waits_no_longer(end: ev.Event) -> None:
     cancelled = [(20, ev.Cancelled("a"))] if isinstance(end, ev.Stopped) else []
-    found = history(events((0, UP), (0, ev.Submitted("a", ev.JobSpec())), (10, PLACED), *cancelled, (30, end)))
+    found = history(events((0, UP), (0, ev.Submitted("a", JobSpec())), (10, PLACED), *cancelled, (30, end)))
     assert [(wait.end_ms, wait.open) for wait in found.waits] == [(30, False)]
     assert found.waiting_jobs.amount.tolist() == [1, 0]
 
 
 def test_adopted_and_resized_work_takes_its_room() -> None:
     past, more = PastState(), (Share("s", 2, {0: 1000, 1: 1000}),)
-    for event in (UP, ev.Submitted("a", ev.JobSpec()), ev.Adopted("a", 1, "east", "c", ON)):
+    for event in (UP, ev.Submitted("a", JobSpec()), ev.Adopted("a", 1, "east", "c", ON)):
         past.take(0, event)
     assert past.servers["s"].free[0] == 1000
     past.take(1, ev.Resized("a", 1, 2, more))

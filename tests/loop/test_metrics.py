@@ -14,7 +14,6 @@ from mast_opt.live.loop.events import (
     Event,
     Failed,
     Finished,
-    JobSpec,
     Placed,
     ServerDown,
     ServerUp,
@@ -24,6 +23,7 @@ from mast_opt.live.loop.events import (
     Submitted,
 )
 from mast_opt.live.loop.job_log import JobLog, job_log
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.metrics import Spread, metrics
 from mast_opt.problems.job_placement.live_fleet.types import Share
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_fold import PastJob, PastServer
 from mast_opt.live.loop.past_state import PastRoom
 
@@ -20,7 +21,7 @@ def server(rng: np.random.Generator, number: int) -> PastServer:
 
 
 def any_job(rng: np.random.Generator) -> PastJob:
-    spec = ev.JobSpec(
+    spec = JobSpec(
         tasks=int(rng.integers(1, 6)),
         mgpu=int(rng.choice([0, 500, 1000, 4000])),
         cpu_mcores=int(rng.choice([0, 4])),

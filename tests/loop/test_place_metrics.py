@@ -11,6 +11,7 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.fragmentation import TaskShape, fragmented_mgpu
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_fold import PastServer
 from mast_opt.live.loop.past_state import PastState
 from mast_opt.live.loop.place_metrics import PlaceMetrics, _Sweep, place_metrics
@@ -100,7 +101,7 @@ WORLD = (
 
 
 def job(name: str, at_ms: int, mgpu: int = 8000, tier: int = 0, **rest: object) -> tuple[int, ev.Event]:
-    spec = ev.JobSpec(tier=tier, mgpu=mgpu, datasets=("d",), duration_ms=HOUR_MS, **rest)  # type: ignore[arg-type]
+    spec = JobSpec(tier=tier, mgpu=mgpu, datasets=("d",), duration_ms=HOUR_MS, **rest)  # type: ignore[arg-type]
     return at_ms, ev.Submitted(name, spec)
 
 
@@ -127,7 +128,7 @@ def test_what_runs_without_data_is_counted() -> None:
 
 
 def test_stranded_work() -> None:
-    found = figures(*WORLD, (0, ev.Submitted("a", ev.JobSpec(mgpu=8000, datasets=("x",)))), until_ms=HOUR_MS)
+    found = figures(*WORLD, (0, ev.Submitted("a", JobSpec(mgpu=8000, datasets=("x",)))), until_ms=HOUR_MS)
     assert found.stranded_gpus == 8
     assert found.worst_ratio[0].mean == 0
 

@@ -9,6 +9,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Start
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.events import CorruptLog
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.state import State
@@ -16,8 +17,8 @@ from mast_opt.live.policies.mast import Mast
 from mast_opt.live.store.state_format import state_bytes, state_from
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
-SPEC = ev.JobSpec(tier=1, mgpu=8000, preemptible=True)
-SMALL = ev.JobSpec(tier=1, mgpu=1000, preemptible=True)
+SPEC = JobSpec(tier=1, mgpu=8000, preemptible=True)
+SMALL = JobSpec(tier=1, mgpu=1000, preemptible=True)
 
 
 def server(name: str, region: str, gpus: int = 8) -> Server:
@@ -161,7 +162,7 @@ def test_random_reports(seed: int) -> None:
             gpus[name] = int(rng.integers(1, 20))
             events.append(ev.CapacitySet(name, gpus[name], 64_000, 512_000))
         tier = int(rng.integers(0, 4))
-        spec = ev.JobSpec(tier=tier, mgpu=1000 * int(rng.integers(1, 5)), preemptible=tier > 0)
+        spec = JobSpec(tier=tier, mgpu=1000 * int(rng.integers(1, 5)), preemptible=tier > 0)
         events.append(ev.Submitted(f"j{number}", spec))
         name = str(rng.choice(["a", "b"]))
         if rng.random() < 0.3 and spec.mgpu // 1000 <= gpus[name]:

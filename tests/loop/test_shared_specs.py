@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mast_opt.live.loop import jobs
-from mast_opt.live.loop.events import JobSpec, Submitted
+from mast_opt.live.loop.events import Submitted
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.store.state_format import state_bytes, state_from
 from tests.service.loops import SERVERS

@@ -17,6 +17,7 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.events import CorruptLog
 from mast_opt.live.loop.history import history
 from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
@@ -29,7 +30,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from tests.loop.test_metrics import stored
 
 SERVERS = (Server("s", "r", "c", "k", "h100", 2, 64, 512), Server("far", "west", "w", "k", "h100", 2, 64, 512))
-ONE = ev.JobSpec(tier=1, preemptible=True, tenant="t")
+ONE = JobSpec(tier=1, preemptible=True, tenant="t")
 GPU_0 = (Share("s", 1, {0: 1000}),)
 
 
@@ -240,7 +241,7 @@ def test_a_guest_elsewhere_does_not_fit() -> None:
 # --- figures, and the independent checker ---
 
 UP = ev.ServerUp("s", "r", "c", "k", "h100", 2, 64, 512)
-FAST = ev.JobSpec(preemptible=True, model="m", duration_ms=80)
+FAST = JobSpec(preemptible=True, model="m", duration_ms=80)
 LOG: list[tuple[int, ev.Event]] = [
     (0, UP),
     (0, ev.Submitted("a", FAST)),

@@ -7,6 +7,7 @@ import pytest
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
@@ -34,7 +35,7 @@ class Run:
         self.log += [stored.event for stored in turn.events]
 
     def submit(self, name: str, *datasets: str) -> None:
-        self.report(ev.Submitted(name, ev.JobSpec(tier=0, mgpu=4000, datasets=datasets)))
+        self.report(ev.Submitted(name, JobSpec(tier=0, mgpu=4000, datasets=datasets)))
 
     def of(self, *kinds: type) -> list[ev.Event]:
         return [event for event in self.log if isinstance(event, kinds)]

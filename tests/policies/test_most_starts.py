@@ -6,6 +6,7 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -32,7 +33,7 @@ def test_a_turn_places_so_many(quotas: dict[str, int]) -> None:
     state = State(SERVERS, tiers=(0,), quotas=quotas)
     engine = Engine(state, Mast(), most_starts=3)
     engine.advance(0, state.opening())
-    turn = engine.advance(1, [ev.Submitted(f"j{at}", ev.JobSpec(tenant="t")) for at in range(7)], decides=False)
+    turn = engine.advance(1, [ev.Submitted(f"j{at}", JobSpec(tenant="t")) for at in range(7)], decides=False)
     assert (turn.commands, turn.next_wake_ms) == ((), 1)
     turns = [engine.advance(1, []) for _ in range(3)]
     assert [len(turn.commands) for turn in turns] == [3, 3, 1]

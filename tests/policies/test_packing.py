@@ -10,6 +10,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Start, Stop
 from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.event_log import log_lines
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.speeds import Speeds
@@ -40,9 +41,9 @@ def rate(job: str, server: str, other: str, tasks: int) -> int:
     return SPEEDS.rate(spec(job[0]), "fast", spec(other[0]) if other else None)
 
 
-def spec(model: str, **changed: object) -> ev.JobSpec:
+def spec(model: str, **changed: object) -> JobSpec:
     given = {"tier": 1, "preemptible": True, "model": model, "duration_ms": 80_000, **changed}
-    return ev.JobSpec(**given)  # type: ignore[arg-type]
+    return JobSpec(**given)  # type: ignore[arg-type]
 
 
 def test_the_host_works_at_the_rate_of_each_time() -> None:
@@ -121,7 +122,7 @@ def test_random_jobs(name: str, seed: int) -> None:
 
 
 def played(
-    policy: Rounds, jobs: dict[str, ev.JobSpec], *, servers: int, arrivals: dict[str, int] | None = None
+    policy: Rounds, jobs: dict[str, JobSpec], *, servers: int, arrivals: dict[str, int] | None = None
 ) -> list[ev.Stored]:
     """The log of jobs on servers of one GPU of each type, checked."""
     kinds = {f"{kind}-{n}": kind for kind in KINDS for n in range(servers)}
@@ -175,7 +176,7 @@ def test_gandiva_packs_where_gpus_are_short() -> None:
     assert shares(1.0).tolist() == [0, 0.5, 0, 0, 0.5, 0]
 
 
-def records(*specs: ev.JobSpec) -> list[JobRecord]:
+def records(*specs: JobSpec) -> list[JobRecord]:
     state = State((Server("s", "r", "c", "k", "fast", 8, 64, 512),), tiers=(1,))
     for n, one in enumerate(specs):
         state.apply(state.seq + 1, 0, ev.Submitted(f"j{n}", one))

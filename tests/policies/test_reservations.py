@@ -18,6 +18,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.jobs import JobRecord, job_of
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.snapshot import Snapshot
@@ -62,7 +63,7 @@ class Drawn:
             for at in range(rng.randint(2, 6))
         )  # fmt: skip
         self.replicas = {"d0": set(regions), "d1": {regions[0]}}
-        at, self.jobs = 0, dict[str, tuple[int, ev.JobSpec]]()
+        at, self.jobs = 0, dict[str, tuple[int, JobSpec]]()
         for number in range(rng.randint(20, 60)):
             at += rng.choice([0, 0, 0, 0, 5])
             self.jobs[f"j{number}"] = at, self.spec()
@@ -71,7 +72,7 @@ class Drawn:
             if rng.random() < 1 / 3:
                 self.jobs[name] = at, self.in_parts(spec, rng)
 
-    def in_parts(self, spec: ev.JobSpec, rng: random.Random) -> ev.JobSpec:
+    def in_parts(self, spec: JobSpec, rng: random.Random) -> JobSpec:
         """The job with parts, of the same duration, limit and tier."""
         parts = tuple(
             Part(
@@ -87,12 +88,12 @@ class Drawn:
         within = rng.choice(["region", "cluster", "rack", "server"])
         return replace(spec, tasks=1, mgpu=1000, cpu_mcores=0, gpu_types=None, parts=parts, within=within)
 
-    def spec(self) -> ev.JobSpec:
+    def spec(self) -> JobSpec:
         rng = self.rng
         duration = rng.choice([rng.randint(1, 100), 100])
         limit = rng.choice([duration, 2 * duration, rng.choice([50, 100, LONGEST]), max(1, duration - 5)])
         mgpu = rng.choice([250, 500, 1000, 1000, 2000, 4000])
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=1,
             tasks=rng.choice([1, 1, 1, 2, 3, 4]),
             mgpu=mgpu,
@@ -151,7 +152,7 @@ class Drawn:
         return log
 
 
-def slowed(spec: ev.JobSpec, slower: int) -> ev.JobSpec:
+def slowed(spec: JobSpec, slower: int) -> JobSpec:
     """A job with longer times."""
     times = ("duration_ms", "limit_ms", "checkpoint_ms", "restart_ms")
     return replace(spec, **{name: at and slower * at for name in times if (at := getattr(spec, name)) is not None})

@@ -10,6 +10,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.event_log import log_lines
 from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.speeds import Speeds
@@ -37,7 +38,7 @@ DATA = {"text": ("east", "west"), "games": ("west",)}
 
 
 def run(
-    params: RoundParams, jobs: list[tuple[int, ev.JobSpec]], until_ms: int | None = None
+    params: RoundParams, jobs: list[tuple[int, JobSpec]], until_ms: int | None = None
 ) -> tuple[list[ev.Stored], State]:
     specs = {f"j{at}": spec for at, (_, spec) in enumerate(jobs)}
     work = {name: Work(spec.duration_ms or 0, spec.checkpoint_ms, spec.restart_ms) for name, spec in specs.items()}
@@ -53,12 +54,12 @@ def run(
     return log, state
 
 
-def drawn(seed: int, jobs: int, *, gangs: bool) -> list[tuple[int, ev.JobSpec]]:
+def drawn(seed: int, jobs: int, *, gangs: bool) -> list[tuple[int, JobSpec]]:
     rng = np.random.default_rng(seed)
     found = []
     for number in range(jobs):
         model = str(rng.choice(["lm", "rl"]))
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=1, tasks=int(rng.choice([1, 2, 4])) if gangs else 1, preemptible=number % 5 > 0, model=model,
             gpu_types=dict.fromkeys(SPEEDS.runs[model, 1], 1000), checkpoint_ms=700, restart_ms=300,
             duration_ms=int(rng.integers(1_000, 60_000)), datasets=("games",) if model == "rl" else ("text",),
@@ -83,7 +84,7 @@ def test_every_objective(objective: str, aware: bool) -> None:
 
 
 def test_equal_jobs_have_equal_time() -> None:
-    spec = ev.JobSpec(
+    spec = JobSpec(
         tier=1, tasks=4, preemptible=True, model="lm", gpu_types={"fast": 1000}, duration_ms=100_000, datasets=("text",)
     )
     _, state = run(RoundParams(round_s=5, reset_s=10_000), [(0, spec)] * 4, until_ms=80_000)
@@ -92,7 +93,7 @@ def test_equal_jobs_have_equal_time() -> None:
 
 
 def test_what_runs_goes_on() -> None:
-    spec = ev.JobSpec(tier=1, tasks=2, preemptible=True, model="lm", gpu_types={"fast": 1000}, duration_ms=50_000)
+    spec = JobSpec(tier=1, tasks=2, preemptible=True, model="lm", gpu_types={"fast": 1000}, duration_ms=50_000)
     log, _ = run(RoundParams(round_s=5), [(0, spec), (1000, spec)])
     assert not [stored for stored in log if isinstance(stored.event, ev.StopAsked)]
     assert metrics(job_log(log)).makespan_s == 55.0  # the second one waits for the next round
@@ -113,9 +114,9 @@ def test_wrong_parameters() -> None:
         RoundParams(objective="least")
     with pytest.raises(UsageError, match="round_s and reset_s are 0 and 1920"):
         RoundParams(round_s=0)
-    unknown = ev.JobSpec(tier=1, model="lm", gpu_types={"fast": 1000})
+    unknown = JobSpec(tier=1, model="lm", gpu_types={"fast": 1000})
     with pytest.raises(UsageError, match="job j0 has no duration"):
         run(RoundParams(objective="makespan"), [(0, unknown)])
-    gang = ev.JobSpec(tier=1, tasks=2, model="lm", gpu_types={"fast": 1000}, duration_ms=5)
+    gang = JobSpec(tier=1, tasks=2, model="lm", gpu_types={"fast": 1000}, duration_ms=5)
     with pytest.raises(UsageError, match="job j0 does not take exactly one GPU"):
         run(RoundParams(objective="allox"), [(0, gang)])

@@ -11,6 +11,7 @@ import pytest
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
@@ -24,11 +25,11 @@ OLD = {"firm": (0, 4), "dear": (1, 4), "cheap": (2, 8)}
 """Name → tier and GPUs: s1 has firm and dear, s2 has cheap."""
 
 
-def spec(tier: int, gpus: int) -> ev.JobSpec:
-    return ev.JobSpec(tier=tier, mgpu=gpus * 1000, preemptible=tier > 0, checkpoint_ms=10**9)
+def spec(tier: int, gpus: int) -> JobSpec:
+    return JobSpec(tier=tier, mgpu=gpus * 1000, preemptible=tier > 0, checkpoint_ms=10**9)
 
 
-def placed(pack: str, *newcomers: ev.JobSpec, old: dict[str, tuple[int, int]]) -> dict[str, tuple[str, ...]]:
+def placed(pack: str, *newcomers: JobSpec, old: dict[str, tuple[int, int]]) -> dict[str, tuple[str, ...]]:
     """Newcomer → its servers, of those that start at once; the servers are full of ``old``."""
     engine = Engine(State(SERVERS, tiers=(0, 1, 2), placement="best-fit"), Mast(MastParams(pack=pack)))
     now_ms, found = 0, dict[str, tuple[str, ...]]()
@@ -64,9 +65,9 @@ def test_a_gang_finds_a_whole_server_where_small_jobs_are_packed(pack: str) -> N
 def test_parts_are_packed_like_other_small_jobs(pack: str, server: str) -> None:
     """A part that takes a whole server has no other place, so the job keeps its best bid."""
     parts = (Part("a", 1, 2000), Part("b", 2, 1000))
-    assert placed(pack, ev.JobSpec(parts=parts), old=OLD) == {"new-0": (server, server)}
+    assert placed(pack, JobSpec(parts=parts), old=OLD) == {"new-0": (server, server)}
     large = (Part("a", 1, 8000), Part("b", 1, 2000))
-    assert placed(pack, ev.JobSpec(parts=large), old={"cheap": (2, 8), "dear": (1, 8)}) == {"new-0": ("s1", "s2")}
+    assert placed(pack, JobSpec(parts=large), old={"cheap": (2, 8), "dear": (1, 8)}) == {"new-0": ("s1", "s2")}
 
 
 def test_whole_servers_are_broken_where_there_is_no_other_room() -> None:

@@ -9,6 +9,7 @@ import pytest
 from mast_opt.core.errors import InputError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.history import history
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.reports.usage import DAYS, Usage, months, usage_of, write_usage
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.traces.trace import read_trace
@@ -17,7 +18,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Share
 SMALL = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"
 HOUR_MS = 3_600_000
 MONTH_MS = DAYS * 24 * HOUR_MS
-SPEC = ev.JobSpec(tier=0, tasks=2, mgpu=1000, tenant="a", duration_ms=9 * HOUR_MS)
+SPEC = JobSpec(tier=0, tasks=2, mgpu=1000, tenant="a", duration_ms=9 * HOUR_MS)
 ON_S = (Share("s", 2, {0: 1000, 1: 1000}),)
 HAPPENS: list[tuple[float, ev.Event]] = [
     (-10, ev.ServerUp("s", "r", "c", "b", "h100", 4)),
@@ -26,7 +27,7 @@ HAPPENS: list[tuple[float, ev.Event]] = [
     (-4, ev.Started("j", 1)),
     (2, ev.StopAsked("j", 1, "more-important")),
     (3, ev.Stopped("j", 1, 5 * HOUR_MS, HOUR_MS)),
-    (3, ev.Submitted("other", ev.JobSpec(tier=0, tasks=1, mgpu=500, tenant="b"))),
+    (3, ev.Submitted("other", JobSpec(tier=0, tasks=1, mgpu=500, tenant="b"))),
     (5, ev.Placed("j", 2, "r", "c", ON_S, at_once=True)),
     (9, ev.Finished("j", 2)),
     (10, ev.Cancelled("other")),
@@ -69,5 +70,5 @@ def test_usage_of_a_run_adds_up_to_its_metrics(tmp_path: Path) -> None:
         write_usage(rows, tmp_path / "usage.csv")
 
 
-def gpus(spec: ev.JobSpec) -> float:
+def gpus(spec: JobSpec) -> float:
     return spec.tasks * spec.mgpu / 1000

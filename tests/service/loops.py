@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from mast_opt.live.hosts.protocol import Host
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.live import Live, LiveParams
@@ -26,13 +27,13 @@ SERVERS = tuple(
     Server(f"s{number}", region, f"{region}-1", f"{region}-r", "H100", 8, 64_000, 512_000)
     for number, region in enumerate(("east", "east", "west"))
 )
-SHORT = ev.JobSpec(tier=1, mgpu=8000, duration_ms=0, preemptible=True)
-LONG = ev.JobSpec(tier=1, mgpu=8000, duration_ms=3_600_000, preemptible=True)
+SHORT = JobSpec(tier=1, mgpu=8000, duration_ms=0, preemptible=True)
+LONG = JobSpec(tier=1, mgpu=8000, duration_ms=3_600_000, preemptible=True)
 
 
 def loop(
     store: SqlStore,
-    host_of: Callable[[Callable[[str], ev.JobSpec]], Host] = SimulatedLiveHost,
+    host_of: Callable[[Callable[[str], JobSpec]], Host] = SimulatedLiveHost,
     policy: Callable[[], Policy] = Mast,
     **params: float,
 ) -> Live:
@@ -59,7 +60,7 @@ def web(app: Starlette) -> TestClient:
 
 
 def submit(
-    live: Live, *names: str, spec: ev.JobSpec = LONG, key: str = "", digest: str = "", by: str = ""
+    live: Live, *names: str, spec: JobSpec = LONG, key: str = "", digest: str = "", by: str = ""
 ) -> Future[tuple[int, str]]:
     def respond(verdicts: Sequence[str]) -> tuple[int, str]:
         return 201, ",".join(verdicts)

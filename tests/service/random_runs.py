@@ -29,6 +29,7 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.event_log import fields_of
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.service.turn_requests import Request
@@ -85,7 +86,7 @@ class Run:
         self.outside.begin()
         self.lives += 1
         self.outside.note()
-        late = before.live.submit(Request((ev.Submitted("late", ev.JobSpec()),), lambda verdicts: (201, "")))
+        late = before.live.submit(Request((ev.Submitted("late", JobSpec()),), lambda verdicts: (201, "")))
         with suppress(StoreError):
             while before.live.step():
                 assert not late.done(), "a leader whose epoch is over writes on"

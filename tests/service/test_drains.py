@@ -10,6 +10,7 @@ import pytest
 
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.access import Access
@@ -55,7 +56,7 @@ def test_what_runs_ends_or_is_stopped_by_a_time_and_runs_elsewhere(tmp_path: Pat
     store, now = open_sqlite(tmp_path), 10**12
     live = Live(store, opening_of(store, SERVERS), Mast, SimulatedLiveHost, clock=lambda: now, ticks=lambda: 0.0)
     live.begin()
-    for request in (ev.Submitted("a", ev.JobSpec(mgpu=8000, duration_ms=10**7)),):
+    for request in (ev.Submitted("a", JobSpec(mgpu=8000, duration_ms=10**7)),):
         _ask(live, request)
     until(lambda: live.step() and live._engine.state.jobs["a"].state.value == "running")
     (there,) = (share.server for share in live._engine.state.jobs["a"].shares)
@@ -75,7 +76,7 @@ def test_what_runs_ends_or_is_stopped_by_a_time_and_runs_elsewhere(tmp_path: Pat
     assert there not in [share.server for share in record.shares]
     _ask(live, ev.ServerDown(there), ev.ServerUp(there, *_place(there)))
     assert there in live._engine.state.inventory.closed
-    _ask(live, *(ev.Submitted(name, ev.JobSpec(mgpu=8000)) for name in "bc"))
+    _ask(live, *(ev.Submitted(name, JobSpec(mgpu=8000)) for name in "bc"))
     assert sum(one.waits for one in live._engine.state.jobs.values()) == 1
     assert check_log(store.read()) == ()
     assert recovered(store, opening_of(store)).state.digest() == live._engine.state.digest()
@@ -103,7 +104,7 @@ def test_a_job_on_a_closed_server_is_a_violation() -> None:
     from mast_opt.problems.job_placement.live_fleet.types import Share
 
     placed = ev.Placed("a", 1, "east", "east-1", (Share("s0", 1, {0: 1000}),))
-    log = [*up, ev.Stored(3, 0, ev.Submitted("a", ev.JobSpec())), ev.Stored(4, 0, placed)]
+    log = [*up, ev.Stored(3, 0, ev.Submitted("a", JobSpec())), ev.Stored(4, 0, placed)]
     assert [one.what for one in check_log(log)] == ["server"]
     log.insert(2, ev.Stored(3, 0, ev.ServerOpened("s0")))
     assert check_log([ev.Stored(at, 0, one.event) for at, one in enumerate(log, start=1)]) == ()

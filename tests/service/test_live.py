@@ -16,6 +16,7 @@ from mast_opt.live.hosts.protocol import Can
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Start, Stop
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.policies.mast import Mast
@@ -183,7 +184,7 @@ def test_a_commit_that_failed_too_late_is_found_again(tmp_path: Path) -> None:
 def test_a_report_outlives_a_turn_that_was_refused(tmp_path: Path) -> None:
     database = Failing(tmp_path)
     with running(tmp_path, SqlStore(database)) as (live, store):
-        submit(live, "a", spec=ev.JobSpec(mgpu=8000, duration_ms=300))
+        submit(live, "a", spec=JobSpec(mgpu=8000, duration_ms=300))
         until(lambda: [type(stored.event).__name__ for stored in store.of_job("a")][-1:] == ["Started"])
         database.fails = "before"
         until(lambda: live.problem != "")
@@ -283,7 +284,7 @@ class Careful(SimulatedLiveHost):
 
     can = frozenset(Can)
 
-    def __init__(self, spec_of: Callable[[str], ev.JobSpec]) -> None:
+    def __init__(self, spec_of: Callable[[str], JobSpec]) -> None:
         super().__init__(spec_of)
         self.given: list[Command] = []
         self.done: list[ev.Event] = []

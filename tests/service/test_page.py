@@ -17,8 +17,8 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.mast import Mast
@@ -171,9 +171,9 @@ def test_parts_and_sizes_of_jobs(tmp_path: Path, width: int) -> None:
         listening(build(live, store, Access(None))) as url,
         Browser(width, tmp_path / "profile") as page,
     ):
-        elastic = ev.JobSpec(tier=1, tasks=8, min_tasks=1, max_tasks=16, preemptible=True, duration_ms=3_600_000)
+        elastic = JobSpec(tier=1, tasks=8, min_tasks=1, max_tasks=16, preemptible=True, duration_ms=3_600_000)
         submit(live, "elastic", spec=elastic).result()
-        of_parts = ev.JobSpec(tier=1, parts=parts(6), within="region", duration_ms=3_600_000)
+        of_parts = JobSpec(tier=1, parts=parts(6), within="region", duration_ms=3_600_000)
         submit(live, "train", spec=of_parts).result()
         submit(live, "large", spec=replace(of_parts, parts=parts(100))).result()
         submit(live, "stretch", spec=replace(elastic, tasks=16)).result()

@@ -16,6 +16,7 @@ import pytest
 
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
@@ -150,7 +151,7 @@ def test_a_process_ends_with_the_service() -> None:
 def test_old_events_go_and_nothing_is_forgotten(tmp_path: Path) -> None:
     with running(tmp_path) as (live, store):
         for number in range(30):
-            submit(live, f"a{number}", spec=ev.JobSpec(duration_ms=0)).result(60)
+            submit(live, f"a{number}", spec=JobSpec(duration_ms=0)).result(60)
         until(lambda: not live._engine.state.jobs)
         submit(live, "z").result(60)
     store = open_sqlite(tmp_path)
@@ -180,7 +181,7 @@ def test_events_of_the_last_days_stay(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path)
     epoch = store.take_lead("x", 0)
     state = State(SERVERS, tiers=range(10))
-    events = [*state.opening(), *(ev.Submitted(f"a{number}", ev.JobSpec()) for number in range(40))]
+    events = [*state.opening(), *(ev.Submitted(f"a{number}", JobSpec()) for number in range(40))]
     log = [ev.Stored(at, 1000 * at, event) for at, event in enumerate(events, start=1)]
     store.append(epoch, Batch(0, log))
     assert [store.seq_before(ms) for ms in (0, 1000, 1001, 20_500, 10**9)] == [0, 0, 1, 20, 43]
@@ -193,12 +194,10 @@ def test_events_of_the_last_days_stay(tmp_path: Path) -> None:
 def test_jobs_come_back_as_they_were(waiting: int) -> None:
     state = State(SERVERS, tiers=range(10))
     specs = [
-        ev.JobSpec(
-            tier=number % 4, tenant=f"t{number % 3}", duration_ms=number * 7, datasets=("d",) if number % 5 else ()
-        )
+        JobSpec(tier=number % 4, tenant=f"t{number % 3}", duration_ms=number * 7, datasets=("d",) if number % 5 else ())
         for number in range(waiting)
     ]
-    specs[0] = ev.JobSpec(gpu_types={"H100": 1000, "A100": 2000}, limit_ms=5, workload="w")
+    specs[0] = JobSpec(gpu_types={"H100": 1000, "A100": 2000}, limit_ms=5, workload="w")
     events = [*state.opening(), *(ev.Submitted(f"j{at}", spec) for at, spec in enumerate(specs))]
     for at, event in enumerate(events, start=1):
         state.apply(at, at, event)

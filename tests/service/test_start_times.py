@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
@@ -85,19 +86,19 @@ def test_what_would_make_it_sooner() -> None:
     servers = (Server("a", "r", "c", "k", "h100", 8, 0, 0), Server("b", "q", "d", "k", "v100", 4, 0, 0))
     state = State(servers, tiers=(0, 1), replicas={"d": {"r"}})
     coming: list[ev.Event] = [*state.opening(), ev.QuotaSet("t", 1000)]
-    coming += [ev.Submitted("runs", ev.JobSpec(tier=1, mgpu=8000))]
+    coming += [ev.Submitted("runs", JobSpec(tier=1, mgpu=8000))]
     for event in coming:
         state.apply(state.seq + 1, 5, event)
     bid = state.fleet.place(state.jobs["runs"].job)
     state.apply(state.seq + 1, 5, ev.Placed("runs", 1, "r", "c", bid.shares), bid)  # type: ignore[union-attr,arg-type]
-    spec = ev.JobSpec(tier=1, mgpu=2000, tasks=2, gpu_types={"h100": 2000}, datasets=("d",), tenant="t")
+    spec = JobSpec(tier=1, mgpu=2000, tasks=2, gpu_types={"h100": 2000}, datasets=("d",), tenant="t")
     state.apply(state.seq + 1, 5, ev.Submitted("w", spec))
     assert sooner(state.jobs["w"], state) == []  # each change alone does nothing
-    state.apply(state.seq + 1, 5, ev.Submitted("x", ev.JobSpec(tier=1, mgpu=2000, gpu_types={"h100": 2000})))
+    state.apply(state.seq + 1, 5, ev.Submitted("x", JobSpec(tier=1, mgpu=2000, gpu_types={"h100": 2000})))
     assert sooner(state.jobs["x"], state) == [{"change": "GPUs of type v100", "fits_by_ms": 5}]
-    state.apply(state.seq + 1, 5, ev.Submitted("y", ev.JobSpec(tier=1, mgpu=2000, datasets=("d",))))
+    state.apply(state.seq + 1, 5, ev.Submitted("y", JobSpec(tier=1, mgpu=2000, datasets=("d",))))
     assert sooner(state.jobs["y"], state) == [{"change": "its data in every region", "fits_by_ms": 5}]
-    state.apply(state.seq + 1, 5, ev.Submitted("z", ev.JobSpec(tier=1, mgpu=2000)))
+    state.apply(state.seq + 1, 5, ev.Submitted("z", JobSpec(tier=1, mgpu=2000)))
     state.apply(state.seq + 1, 5, ev.Bound("z", "r"))
     assert sooner(state.jobs["z"], state) == [{"change": "any region", "fits_by_ms": 5}]
 
@@ -108,13 +109,13 @@ def test_what_would_make_parts_sooner() -> None:
     servers = (Server("a", "r", "c", "k", "h100", 8, 0, 0), Server("b", "r", "d", "k", "v100", 1, 0, 0))
     state = State(servers, tiers=(0, 1), replicas={})
     coming: list[ev.Event] = [*state.opening(), ev.QuotaSet("t", 4000)]
-    coming += [ev.Submitted("runs", ev.JobSpec(tier=1, limit_ms=1000, gpu_types={"h100": 1000}))]
+    coming += [ev.Submitted("runs", JobSpec(tier=1, limit_ms=1000, gpu_types={"h100": 1000}))]
     for event in coming:
         state.apply(state.seq + 1, 5, event)
     state.apply(state.seq + 1, 5, ev.Placed("runs", 1, "r", "c", (Share("a", 1, {0: 1000}),)))
     state.apply(state.seq + 1, 5, ev.Started("runs", 1))
     parts = (Part("t", 7, 1000), Part("r", gpu_types={"h100": 1000}))
-    spec = ev.JobSpec(tier=1, parts=parts, within="region", tenant="t")
+    spec = JobSpec(tier=1, parts=parts, within="region", tenant="t")
     state.apply(state.seq + 1, 5, ev.Submitted("w", spec))
     assert fits_by_ms(state.jobs["w"], state) == 1005
     assert sooner(state.jobs["w"], state) == [
@@ -129,7 +130,7 @@ def test_a_child_that_fails_predicts_nothing(tmp_path: Path) -> None:
         return subprocess.Popen([sys.executable, "-c", "import sys; print('[', end=''); sys.exit(1)"], stdout=out)
 
     state = State(SERVERS, tiers=(1,))
-    for event in (*state.opening(), ev.Submitted("w", ev.JobSpec(tier=1))):
+    for event in (*state.opening(), ev.Submitted("w", JobSpec(tier=1))):
         state.apply(state.seq + 1, 5, event)
     starts = StartTimes(begin)
     starts.keep(0.0, 5, state)
@@ -155,7 +156,7 @@ def test_a_child_that_hangs_is_ended(tmp_path: Path) -> None:
         return begun[-1]
 
     state = State(SERVERS, tiers=(1,))
-    for event in (*state.opening(), ev.Submitted("w", ev.JobSpec(tier=1))):
+    for event in (*state.opening(), ev.Submitted("w", JobSpec(tier=1))):
         state.apply(state.seq + 1, 5, event)
     starts = StartTimes(begin)
     for now_s in (0.0, 600.0):

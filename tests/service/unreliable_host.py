@@ -11,6 +11,7 @@ import numpy as np
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command, Start
+from mast_opt.live.loop.job_spec import JobSpec
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ NO_FAULT = HostOdds(0, 0, 0, 0, 0)
 class UnreliableHost(SimulatedLiveHost):
     """A host of its own, which outlives the loop. An attempt is started once, however often it is asked for."""
 
-    def __init__(self, rng: np.random.Generator, spec_of: Callable[[str], ev.JobSpec]) -> None:
+    def __init__(self, rng: np.random.Generator, spec_of: Callable[[str], JobSpec]) -> None:
         super().__init__(spec_of)
         self.rng, self.odds = rng, HostOdds()
         self._late: list[ev.Event] = []
@@ -38,7 +39,7 @@ class UnreliableHost(SimulatedLiveHost):
         self._seen: Collection[tuple[str, int]] = ()
         self.starts: Counter[tuple[str, int]] = Counter()
 
-    def point_to(self, spec_of: Callable[[str], ev.JobSpec]) -> UnreliableHost:
+    def point_to(self, spec_of: Callable[[str], JobSpec]) -> UnreliableHost:
         """The loop has begun again."""
         self._spec_of = spec_of
         return self

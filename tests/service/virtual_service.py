@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service import handlers, one_solve, solve_child, solves, streams
 from mast_opt.live.service.access import Access
@@ -211,7 +212,7 @@ class Outside:
             return "before" if draw[2] < 0.5 else "after"
         return ""
 
-    def host_of(self, spec_of: Callable[[str], ev.JobSpec]) -> UnreliableHost:
+    def host_of(self, spec_of: Callable[[str], JobSpec]) -> UnreliableHost:
         self.host = self.host.point_to(spec_of) if self.host is not None else UnreliableHost(self.rng, spec_of)
         return self.host
 

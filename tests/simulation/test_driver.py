@@ -17,6 +17,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.event_log import log_lines
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.snapshot import Snapshot
@@ -55,7 +56,7 @@ def trace(seed: int, jobs: int = 60, faults: bool = True) -> tuple[list[Happenin
         tier = int(rng.integers(3))
         data = tuple(name for name in ("logs", "images") if rng.random() < 0.4)
         duration = int(rng.integers(1, 400))
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=tier,
             tasks=max(1, gpus // 8),
             mgpu=min(gpus, 8) * 1000,

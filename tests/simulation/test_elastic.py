@@ -14,6 +14,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.speeds import Speeds
@@ -30,7 +31,7 @@ SPEEDS = Speeds(
     {("lm", kind, n): speed // slower for kind, slower in (("h", 1), ("k", 2)) for n, speed in CURVE.items()}
 )
 ONE = (Server("s", "r", "c", "k", "h", 8, 0, 0),)
-SPEC = ev.JobSpec(
+SPEC = JobSpec(
     tasks=2, min_tasks=1, max_tasks=8, preemptible=True, model="lm", gpu_types={"h": 1000}, restart_ms=1000
 )  # fmt: skip
 TWO = {"a": replace(SPEC, duration_ms=4_000_000), "b": replace(SPEC, duration_ms=900_000)}
@@ -38,7 +39,7 @@ Look = Callable[[State, Turn], None]
 
 
 def run(
-    servers: tuple[Server, ...], jobs: dict[str, tuple[int, ev.JobSpec]], policy: str = "sia", look: Look | None = None
+    servers: tuple[Server, ...], jobs: dict[str, tuple[int, JobSpec]], policy: str = "sia", look: Look | None = None
 ) -> list[ev.Stored]:
     kinds = {server.name: server.gpu_type for server in servers}
     work = {name: Work(spec.duration_ms or 0, spec.checkpoint_ms, spec.restart_ms) for name, (_, spec) in jobs.items()}
@@ -102,13 +103,13 @@ def test_under_singularity_the_least_important_shrinks_before_it_is_stopped_and_
     assert any(isinstance(one.event, ev.StopAsked) for one in stays)  # one of fixed size is stopped
 
 
-def drawn(seed: int, tier: int) -> dict[str, tuple[int, ev.JobSpec]]:
+def drawn(seed: int, tier: int) -> dict[str, tuple[int, JobSpec]]:
     rng = np.random.default_rng(seed)
     found = {}
     for number in range(24):
         tasks, model = int(rng.choice([1, 2, 4])), "lm" if rng.random() < 0.6 else ""
         least, most = (1, int(rng.choice([tasks, 8]))) if number % 4 else (None, None)
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=tier, tasks=tasks, min_tasks=least, max_tasks=most, preemptible=rng.random() < 0.8, model=model,
             duration_ms=int(rng.integers(500, 30_000)), checkpoint_ms=int(rng.choice([0, 700])),
             restart_ms=int(rng.choice([0, 300])), tenant=str(rng.choice(["x", "y"])),
@@ -168,7 +169,7 @@ def held_gpu_s(log: list[ev.Stored]) -> float:
     return total / 1e6
 
 
-def follow_each_ms(log: list[ev.Stored], specs: dict[str, ev.JobSpec]) -> None:
+def follow_each_ms(log: list[ev.Stored], specs: dict[str, JobSpec]) -> None:
     """Do the work of every job ms by ms, and compare with what its host has reported."""
     saved = dict.fromkeys(specs, 0)
     for name, spec in specs.items():
@@ -205,7 +206,7 @@ def follow_each_ms(log: list[ev.Stored], specs: dict[str, ev.JobSpec]) -> None:
                     saved[name] = kept
 
 
-def rate(spec: ev.JobSpec, shares: tuple[Share, ...]) -> int:
+def rate(spec: JobSpec, shares: tuple[Share, ...]) -> int:
     tasks = sum(share.tasks for share in shares)
     if not spec.model:
         return int(1_000_000 * tasks / spec.tasks + 0.5)

@@ -8,6 +8,7 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.simulation.driver import simulate
@@ -18,10 +19,10 @@ from mast_opt.problems.job_placement.live_fleet.types import Server
 from tests.simulation.test_order_only import trace_of
 
 SERVERS = tuple(Server(f"s{at}", "r", "c", "k", "h100", 4, 0, 0) for at in range(2))
-JOB = ev.JobSpec(tier=1, mgpu=4000, limit_ms=100, duration_ms=50)
+JOB = JobSpec(tier=1, mgpu=4000, limit_ms=100, duration_ms=50)
 
 
-def stopped_at(until_ms: int, *jobs: tuple[int, ev.JobSpec]) -> tuple[State, PastRuns]:
+def stopped_at(until_ms: int, *jobs: tuple[int, JobSpec]) -> tuple[State, PastRuns]:
     """The state at a time, and the runs that have ended by then."""
     state, past = State(SERVERS, tiers=(0, 1)), PastRuns()
     work = {f"j{at}": Work(spec.duration_ms or 0, 0, limit_ms=spec.limit_ms) for at, (_, spec) in enumerate(jobs)}

@@ -14,6 +14,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.event_log import LogError, log_lines, read_log
 from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.past_state import PastState
@@ -101,7 +102,7 @@ def test_no_job_of_parts_that_could_be_placed_sleeps(seed: int) -> None:
 
 
 PARTS = (Part("t", 2, 4000, within="server"), Part("r", 3, 0, 1000))
-SPEC = ev.JobSpec(parts=PARTS, within="region")
+SPEC = JobSpec(parts=PARTS, within="region")
 UP = [
     *(ev.ServerUp(f"s{at}", "a", f"c{at % 2}", f"k{at}", kind, 8, 8000) for at, kind in enumerate(["h", "h", "v"])),
     ev.ServerUp("far", "b", "d", "k", "h", 8, 8000),
@@ -109,7 +110,7 @@ UP = [
 PLACED = (Share("s0", 2, dict.fromkeys(range(8), 1000), "t"), Share("s0", 1, {}, "r"), Share("s2", 2, {}, "r"))
 
 
-def faults_of(*shares: Share, spec: ev.JobSpec = SPEC) -> set[str]:
+def faults_of(*shares: Share, spec: JobSpec = SPEC) -> set[str]:
     events = [*UP, ev.Submitted("a", spec), ev.Placed("a", 1, "a", "c0", shares), ev.Started("a", 1)]
     found = check_log([ev.Stored(seq, seq, event) for seq, event in enumerate(events, start=1)])
     return {one.what for one in found}
@@ -151,11 +152,11 @@ def test_regions_with_room_are_those_where_each_part_fits() -> None:
 
 def test_needs_of_all_parts() -> None:
     kinds = (Part("t", 2, 4000, gpu_types={"h": 4000, "v": 2000}), Part("u", 1, 1000, gpu_types={"w": 500}), PARTS[1])
-    spec = ev.JobSpec(parts=kinds)
+    spec = JobSpec(parts=kinds)
     assert (spec.asked_mgpu, spec.stated_mgpu, spec.accepted) == (4500, 9000, ("h", "v", "w"))
-    assert ev.JobSpec(parts=PARTS).accepted is None
+    assert JobSpec(parts=PARTS).accepted is None
     assert Speeds({("m", "h", 1): 1}).rate(spec, "h", tasks=5) == REFERENCE
-    assert spec.shape != ev.JobSpec(parts=kinds[:2]).shape
+    assert spec.shape != JobSpec(parts=kinds[:2]).shape
 
 
 @pytest.mark.parametrize("quick", [True, False])

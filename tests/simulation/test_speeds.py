@@ -9,6 +9,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Start, Stop
 from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.speeds import Speeds
@@ -24,7 +25,7 @@ KINDS = {server.name: server.gpu_type for server in SERVERS}
 
 
 def test_an_attempt_is_paid_at_its_rate() -> None:
-    spec = ev.JobSpec(model="lm")
+    spec = JobSpec(model="lm")
     host = SimulatedHost({"a": Work(1000, 100, 10)}, lambda job, server, other, tasks: SPEEDS.rate(spec, KINDS[server]))
     host.carry_out(0, Start("a", 1, (Share("k80-0", 1, {0: 1000}),)))
     assert host.next_ms() == 0
@@ -44,7 +45,7 @@ def test_work_is_conserved(seed: int) -> None:
     specs, happenings = {}, []
     for number in range(60):
         tier, tasks = int(rng.integers(3)), int(rng.integers(1, 3))
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=tier, tasks=tasks, preemptible=tier > 0, checkpoint_ms=30, restart_ms=5,
             duration_ms=int(rng.integers(1, 400)), model="lm" if number % 4 else "",
         )  # fmt: skip

@@ -22,6 +22,7 @@ from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.core.ranks import Right
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from tests.core.test_ledger import Held, covered
@@ -85,7 +86,7 @@ class Books:
         self.quotas = quotas
         self.free: dict[str, int] = {}
         self.type_of: dict[str, str] = {}
-        self.specs: dict[str, ev.JobSpec] = {}
+        self.specs: dict[str, JobSpec] = {}
         self.held: dict[str, tuple[Held, ev.Placed]] = {}
         self.stopped_at: dict[str, int] = {}
         self.stopped_for: dict[str, set[str]] = {}

@@ -10,6 +10,7 @@ import pytest
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.demand import DemandClass
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.slow_path import Planned
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
@@ -39,7 +40,7 @@ NETWORK = NetworkLimits({"a": 20, "b": 5})
 
 
 def job(name: str, *datasets: str, mgpu: int = 8000, tasks: int = 1, **rest: object) -> ev.Submitted:
-    return ev.Submitted(name, ev.JobSpec(mgpu=mgpu, tasks=tasks, datasets=datasets, **rest))  # type: ignore[arg-type]
+    return ev.Submitted(name, JobSpec(mgpu=mgpu, tasks=tasks, datasets=datasets, **rest))  # type: ignore[arg-type]
 
 
 def snapshot_after(*events: ev.Event, at_ms: int = DAY_MS) -> Snapshot:
@@ -93,7 +94,7 @@ class TestWork:
             Part("r", 3, 0, 1000),
             Part("u", 1, 500, 0, 0, {"v": 500}),
         )
-        spec = ev.JobSpec(parts=parts, datasets=("d",), within="region")
+        spec = JobSpec(parts=parts, datasets=("d",), within="region")
         work = planned_work(snapshot_after(ev.Submitted("1", spec)))
         assert [(one.mgpu, one.gpu_types, one.largest_mgpu) for one in work] == [(8500, ("h100", "v"), 8500)]
 

@@ -13,6 +13,7 @@ import pytest
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.events import CorruptLog
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import HOLDING, JobState
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
@@ -69,7 +70,7 @@ def busy_log(seed: int) -> list[ev.Stored]:
                     inbox.append(ev.Finished(*of))
         tenant, tier = f"t{rng.integers(3)}", int(rng.integers(4))
         mgpu = 1000 * int(rng.choice([1, 2, 8]))
-        spec = ev.JobSpec(tier, mgpu=mgpu, tenant=tenant, preemptible=tier > 1, checkpoint_ms=3_600_000)
+        spec = JobSpec(tier, mgpu=mgpu, tenant=tenant, preemptible=tier > 1, checkpoint_ms=3_600_000)
         inbox.append(ev.Submitted(f"j{turn}", spec))
         server = SERVERS[rng.integers(6)].name
         if rng.random() < 0.1:
@@ -109,7 +110,7 @@ def test_a_log_with_quotas_and_servers_that_change(seed: int) -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     events = [ev.Stored(at, 0, event) for at, event in enumerate(State(SERVERS).opening(), start=1)]
-    spec = ev.JobSpec(mgpu=8000)
+    spec = JobSpec(mgpu=8000)
     wrong = ev.Placed("a", 1, "east", "c0", (Share("s0", 2, {0: 1000}),))  # it has one task
     for more in ((ev.Started("a", 1),), (ev.Submitted("a", spec), wrong)):
         log = [*events, *(ev.Stored(len(events) + at, 0, event) for at, event in enumerate(more, start=1))]

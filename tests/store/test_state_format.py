@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.store import state_format
 from mast_opt.live.store.state_format import MAGIC, OtherState, state_bytes, state_from
@@ -78,7 +79,7 @@ def test_the_same_bytes_in_every_process() -> None:
 def test_equal_jobs_are_written_once_and_what_follows_is_still_itself() -> None:
     state = State([Server("s", "r", "c", "k", "H100", 8, 0, 0)], tiers=(1,))
     coming: list[ev.Event] = [*state.opening(), ev.QuotaSet("t", 1000)]
-    coming += [ev.Submitted(name, ev.JobSpec(tenant="t", gpu_types={"H100": 2000})) for name in "abc"]
+    coming += [ev.Submitted(name, JobSpec(tenant="t", gpu_types={"H100": 2000})) for name in "abc"]
     for event in coming:
         state.apply(state.seq + 1, 0, event)
     again = state_from(state_bytes(state))

@@ -8,7 +8,8 @@ from typing import Any
 from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.protocol import Attempt, Can
 from mast_opt.live.loop.commands import Command, Resize, Start, Stop
-from mast_opt.live.loop.events import Event, Finished, JobSpec, Stopped
+from mast_opt.live.loop.events import Event, Finished, Stopped
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.speeds import REFERENCE
 from mast_opt.live.simulation.host import SimulatedHost, Work

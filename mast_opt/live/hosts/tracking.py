@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command, Start, Stop
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
@@ -30,7 +31,7 @@ class Task:
 
     job: str
     key: str
-    spec: ev.JobSpec
+    spec: JobSpec
     home: str = ""
     """Cluster of foreign work."""
     attempt: int = 0

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
@@ -228,7 +229,7 @@ def _allowed(record: JobRecord, tasks: int) -> int:
     return tasks
 
 
-def _alike(one: ev.JobSpec, other: ev.JobSpec, gpu_type: str) -> bool:
+def _alike(one: JobSpec, other: JobSpec, gpu_type: str) -> bool:
     """Whether two jobs could share the same GPUs. Cores and memory are not shared, and would have to be found."""
     return (
         not one.parts

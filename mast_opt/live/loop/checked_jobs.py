@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.server_checker import GPU_MILLI, CheckedServer, need_of
 
 CLAIMING = ("placed", "running")
@@ -14,7 +15,7 @@ CLAIMING = ("placed", "running")
 class CheckedJob:
     """A job as the events so far leave it."""
 
-    spec: ev.JobSpec
+    spec: JobSpec
     phase: str = "waiting"
     """``waiting``, ``placed``, ``running``, ``stopping``, ``ended``."""
     attempt: int = 0
@@ -28,7 +29,7 @@ class CheckedJob:
     """The job with which it claims the same GPUs; empty for none."""
     mate: str = ""
     """The job that runs on the same GPUs; empty for none."""
-    others: list[tuple[int, ev.JobSpec | None]] = field(default_factory=list)
+    others: list[tuple[int, JobSpec | None]] = field(default_factory=list)
     """(time, who runs on the same GPUs from then on) of the attempt."""
     began_tasks: int | None = None
     """Tasks with which the attempt of an elastic job was placed; None for another job."""

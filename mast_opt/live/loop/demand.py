@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_spec import JobSpec
 
 DAY_MS = 86_400_000
 DAYS = 7

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_fold import LogFold, PastJob
 from mast_opt.problems.job_placement.units import WHOLE, Ints
 
@@ -66,7 +67,7 @@ class History:
 
     first_ms: int
     last_ms: int
-    jobs: Mapping[str, tuple[ev.JobSpec, int]]
+    jobs: Mapping[str, tuple[JobSpec, int]]
     """Job → what it asked for, and when it was submitted."""
     waits: tuple[Wait, ...]
     """Waits in order of their ends; those still open last."""
@@ -129,7 +130,7 @@ class HistoryBuilder:
     first_ms: int | None = None
     last_ms: int = 0
     fold: LogFold = field(default_factory=LogFold)
-    jobs: dict[str, tuple[ev.JobSpec, int]] = field(default_factory=dict)
+    jobs: dict[str, tuple[JobSpec, int]] = field(default_factory=dict)
     waits: list[Wait] = field(default_factory=list)
     stops: dict[str, list[str]] = field(default_factory=dict)
     series: defaultdict[tuple[str, Any], _Series] = field(default_factory=lambda: defaultdict(list))

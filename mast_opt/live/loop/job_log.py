@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_fold import LogFold, PastJob
 from mast_opt.problems.job_placement.units import Ints
 
@@ -82,7 +83,7 @@ class _Rows:
 
     def __init__(self) -> None:
         self.fold = LogFold()
-        self.specs: dict[str, ev.JobSpec] = {}
+        self.specs: dict[str, JobSpec] = {}
         self.rows: list[tuple[int, int, int]] = []
         self.stops: list[tuple[int, int]] = []
         self.finishes: list[int] = []

@@ -7,7 +7,8 @@ from operator import attrgetter
 from weakref import WeakValueDictionary
 
 from mast_opt.live.loop.demand import DemandClass
-from mast_opt.live.loop.events import JobSpec, Promised
+from mast_opt.live.loop.events import Promised
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 

@@ -11,6 +11,7 @@ from typing import Any
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.checked_jobs import CheckedJob, ShareCheck
 from mast_opt.live.loop.data_checker import DataCheck
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.promise_checker import PromiseCheck
 from mast_opt.live.loop.server_checker import ServerCheck, gang_of, need_of
 from mast_opt.live.loop.work_checker import Hold, WorkChecker
@@ -337,7 +338,7 @@ class _Checker:
                 self.wrong("gpu", f"part {part.name} of job {event.job} is on several GPU types: {sorted(types)}")
         self._check_data(event, spec)
 
-    def _check_share(self, event: ev.Placed, spec: ev.JobSpec, share: Share, had: Mapping[str, int] | None) -> None:
+    def _check_share(self, event: ev.Placed, spec: JobSpec, share: Share, had: Mapping[str, int] | None) -> None:
         """Check the server of a share of a log: it takes jobs, is where the job is, and is of a type that it takes."""
         server = self.servers.get(share.server)
         stays = had is not None and share.tasks <= had.get(share.server, 0)
@@ -353,7 +354,7 @@ class _Checker:
         if share.gpus and sum(share.gpus.values()) != share.tasks * need_of(gang, server.up.gpu_type)[0]:
             self.wrong("gpu", f"GPUs of job {event.job} on {share.server} are not those of {share.tasks} tasks")
 
-    def _check_tasks(self, event: ev.Placed | ev.Adopted, spec: ev.JobSpec, words: str) -> None:
+    def _check_tasks(self, event: ev.Placed | ev.Adopted, spec: JobSpec, words: str) -> None:
         """Check that an event of the log gives a job all tasks of each of its parts, or its own, and no others."""
         least = {part.name: part.tasks for part in spec.parts} or {
             "": spec.tasks if spec.min_tasks is None else spec.min_tasks
@@ -381,7 +382,7 @@ class _Checker:
         if len(places.get(within, ())) > 1:
             self.wrong("level", f"job {name} has to stay within a {within}")
 
-    def _check_data(self, event: ev.Placed, spec: ev.JobSpec) -> None:
+    def _check_data(self, event: ev.Placed, spec: JobSpec) -> None:
         """Check that the region where a job is placed holds its datasets."""
         for name in spec.datasets if self.with_data else ():
             if not self.data.holds(name, event.region):

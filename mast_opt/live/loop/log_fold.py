@@ -6,6 +6,7 @@ It is kept by the events alone. Whatever is computed from a log reads it: time s
 from dataclasses import dataclass, field, replace
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 
 GPU_MILLI = 1000
 MOST_NUMBERED = 4096
@@ -17,7 +18,7 @@ class PastJob:
     """A job that has not ended, or has with the event that was last taken in."""
 
     name: str
-    spec: ev.JobSpec
+    spec: JobSpec
     submitted_ms: int
     number: int = 0
     """Jobs that were submitted later have higher ones."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.datasets import Datasets
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_fold import GPU_MILLI, LogFold, PastJob, PastServer
 from mast_opt.problems.job_placement.live_fleet.types import Part
 from mast_opt.problems.job_placement.units import WHOLE_JOB_LEVELS, Ints
@@ -66,7 +67,7 @@ class PastRoom:
         found = (self._regions_of(one, min(one.within, job.spec.within, key=_LEVEL)) for one in job.spec.gangs)
         return tuple(sorted(set[str].intersection(*found)))
 
-    def _regions_of(self, gang: ev.JobSpec | Part, within: str) -> set[str]:
+    def _regions_of(self, gang: JobSpec | Part, within: str) -> set[str]:
         """Regions in which a gang fits without a stop."""
         types = gang.gpu_types
         needs = [gang.mgpu if types is None else types.get(kind, -1) for kind in self._kinds]

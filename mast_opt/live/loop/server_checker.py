@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.problems.job_placement.live_fleet.types import Part
 
 GPU_MILLI = 1000
@@ -129,7 +130,7 @@ class ServerCheck:
         if any(server.claimed) or any(server.used):
             self._wrong("server", f"server {name} moves, and a job is on it")
 
-    def count(self, spec: ev.JobSpec, placed: ev.Placed, what: str, sign: int) -> None:
+    def count(self, spec: JobSpec, placed: ev.Placed, what: str, sign: int) -> None:
         """Add what a job holds to ``claimed`` or ``used`` of its servers, or (sign −1) take it off."""
         for share in placed.shares:
             server = self.servers.get(share.server)
@@ -163,12 +164,12 @@ class ServerCheck:
                         self._wrong("gpu", f"GPU {gpu} of {share.server}: {server.gpus[gpu]} milli-GPUs are held")
 
 
-def gang_of(spec: ev.JobSpec, part: str) -> ev.JobSpec | Part:
+def gang_of(spec: JobSpec, part: str) -> JobSpec | Part:
     """The part of a job that a share of a log names, or the job itself, also where it has no such part."""
     return {one.name: one for one in spec.parts}.get(part, spec)
 
 
-def need_of(spec: ev.JobSpec | Part, gpu_type: str) -> tuple[int, int, int]:
+def need_of(spec: JobSpec | Part, gpu_type: str) -> tuple[int, int, int]:
     """Milli-GPUs, millicores and MiB of a task on this type."""
     mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type, spec.mgpu)
     return mgpu, spec.cpu_mcores, spec.memory_mib

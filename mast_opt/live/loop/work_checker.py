@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 
 MICRO = 1_000_000
 """Work is counted in ms × millionths of the reference speed."""
@@ -19,7 +20,7 @@ class Hold:
     begin_ms: int
     end_ms: int
     gpu_types: Collection[str]
-    others: Sequence[tuple[int, ev.JobSpec | None]] = ()
+    others: Sequence[tuple[int, JobSpec | None]] = ()
     """(time, partner on the same GPUs from then on), ascending; none before the first."""
     tasks: int | None = None
     """Tasks at the begin; None for those of the job's specification."""
@@ -57,9 +58,9 @@ class WorkChecker:
 
     def rate(
         self,
-        spec: ev.JobSpec,
+        spec: JobSpec,
         gpu_types: Collection[str],
-        other: ev.JobSpec | None = None,
+        other: JobSpec | None = None,
         tasks: int | None = None,
     ) -> int:
         """Millionths of its reference speed at which a job of the log can work on servers of these types, where the
@@ -77,7 +78,7 @@ class WorkChecker:
         share, rest = divmod(speed * MICRO, fastest)
         return share + (2 * rest >= fastest) or (1 if speed else 0)
 
-    def stopped(self, spec: ev.JobSpec, event: ev.Stopped, held: Hold) -> Iterator[str]:
+    def stopped(self, spec: JobSpec, event: ev.Stopped, held: Hold) -> Iterator[str]:
         """Check the work of an attempt that was stopped."""
         held_ms = held.end_ms - held.begin_ms
         work, lost = event.work_ms, event.lost_ms
@@ -95,7 +96,7 @@ class WorkChecker:
                 yield f"job {event.job} worked for {kept_ms} ms on {held.where}; it cannot have kept {work} ms"
         self._kept[event.job] = before + done
 
-    def finished(self, spec: ev.JobSpec, event: ev.Finished, held: Hold) -> Iterator[str]:
+    def finished(self, spec: JobSpec, event: ev.Finished, held: Hold) -> Iterator[str]:
         """Check the work of a job that has finished."""
         held_ms = held.end_ms - held.begin_ms
         worked_ms = held_ms if event.work_time_ms is None else event.work_time_ms
@@ -105,14 +106,14 @@ class WorkChecker:
         if self._durations and spec.duration_ms is not None and done < spec.duration_ms * MICRO:
             yield f"job {event.job} has finished after {done // MICRO} of {spec.duration_ms} ms of work"
 
-    def within_limit(self, spec: ev.JobSpec, name: str, held: Hold) -> Iterator[str]:
+    def within_limit(self, spec: JobSpec, name: str, held: Hold) -> Iterator[str]:
         """Check how long an attempt ran: a simulated host ends jobs at their limits."""
         held_ms = held.end_ms - held.begin_ms
         longest_ms = spec.longest_ms
         if self._durations and longest_ms is not None and held_ms > longest_ms:
             yield f"job {name} ran for {held_ms} ms; its limit and grace are {longest_ms}"
 
-    def _done(self, spec: ev.JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
+    def _done(self, spec: JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
         """Work that an attempt of the log can do in so much time, in ms × millionths of the reference speed."""
         if held.sizes:
             return self._done_by_size(spec, attempt, held, worked_ms)
@@ -125,7 +126,7 @@ class WorkChecker:
             at, other = until, following
         return done + (last - at) * self.rate(spec, held.gpu_types, other, held.tasks)
 
-    def _done_by_size(self, spec: ev.JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
+    def _done_by_size(self, spec: JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
         """Work of an attempt of the log that was resized: it begins to work a restart after each change of size."""
         done, left_ms, tasks = 0, worked_ms, held.tasks
         begins = held.begin_ms + (spec.restart_ms if attempt > 1 else 0)

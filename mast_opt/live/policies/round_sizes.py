@@ -7,7 +7,7 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.live.loop.actions import Actions
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot

@@ -21,6 +21,7 @@ from mast_opt.live.hosts.protocol import Host, check_resizes, within_abilities
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command
 from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.open_steps import OpenSteps
@@ -123,7 +124,7 @@ class Live:
         store: SqlStore,
         opening: Callable[[], State],
         policy: Callable[[], Policy],
-        host_of: Callable[[Callable[[str], ev.JobSpec]], Host],
+        host_of: Callable[[Callable[[str], JobSpec]], Host],
         params: LiveParams | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         ticks: Callable[[], float] = time.monotonic,

@@ -16,6 +16,7 @@ from mast_opt.core.units import MILLI
 from mast_opt.core.wording import seconds
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
@@ -116,7 +117,7 @@ def _played(
         open_to[job.name] = frozenset(p.regions[r] for r in np.flatnonzero(p.open_region[j]).tolist())
         running[job.name] = p.tenants[p.jobs.tenant[j]], job.limit_ms
     for name, (tenant, limit_ms) in running.items():
-        spec = ev.JobSpec(tenant=tenant, limit_ms=limit_ms)
+        spec = JobSpec(tenant=tenant, limit_ms=limit_ms)
         length_ms = limit_ms if past is None else past.length_ms(spec, 0)
         if length_ms is not None:
             lengths[name] = length_ms
@@ -206,7 +207,7 @@ def _running(problem: JobPlacement, plan: Plan) -> list[ev.Event]:
     """Events of the work that runs after a plan. Work with unlike tasks is a job for each sort of them."""
     found = list[ev.Event]()
     for _, job, shares in Works(problem, plan).jobs():
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=job.tier,
             tasks=job.tasks,
             mgpu=job.mgpu,
@@ -229,7 +230,7 @@ def _waiting(problem: JobPlacement, plan: Plan) -> list[ev.Event]:
     for j in p.order[~np.isin(p.order, plan.job) & ~np.isin(p.order, p.parts.job)].tolist():
         accepted = np.flatnonzero(p.options.job == j).tolist()
         needs = {p.gpu_types[p.options.gpu_type[at]]: int(p.options.mgpu[at]) for at in accepted}
-        spec = ev.JobSpec(
+        spec = JobSpec(
             tier=p.tiers[p.jobs.tier[j]],
             tasks=int(p.jobs.tasks[j]),
             mgpu=next(iter(needs.values())),

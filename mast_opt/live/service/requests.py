@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mast_opt.core.errors import UsageError
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.jobs import job_of
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.simulation.traces.schema import MOST_MS, REGIONS, SUBMISSIONS

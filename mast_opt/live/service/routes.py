@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.live.loop.jobs import JobRecord, job_of
 from mast_opt.live.loop.state import State
@@ -407,7 +408,7 @@ def _done(found: dict[str, Any]) -> Respond:
     return respond
 
 
-async def _jobs_in(body: bytes) -> tuple[list[tuple[str, ev.JobSpec]], bool]:
+async def _jobs_in(body: bytes) -> tuple[list[tuple[str, JobSpec]], bool]:
     """The jobs of a body, and whether it was a list; others are answered while a long list is read. Raises Problem."""
     return requests.jobs_in(body) if len(body) < LONG_BYTES else await asyncio.to_thread(requests.jobs_in, body)
 

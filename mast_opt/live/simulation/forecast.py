@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.start_errors import EXPECTED, USUALLY_BY, StartErrors
@@ -26,7 +27,7 @@ FEW = 10
 KEPT = 1000
 """Jobs of each that count, the last ones."""
 NEVER = 1 << 58
-Length = Callable[[ev.JobSpec, int], int | None]
+Length = Callable[[JobSpec, int], int | None]
 """(job, time for which it has run) → time for which it runs in all; None where that is not known."""
 
 
@@ -46,7 +47,7 @@ class PastRuns:
     """
 
     def __init__(self) -> None:
-        self._specs: dict[str, ev.JobSpec] = {}
+        self._specs: dict[str, JobSpec] = {}
         self._began: dict[str, int] = {}
         self._ended: dict[tuple[str, str, bool], deque[float]] = {}
         self._sorted: dict[tuple[str, str, bool], list[float]] = {}
@@ -66,7 +67,7 @@ class PastRuns:
                 self._ended.setdefault(key, deque(maxlen=KEPT)).append(run)
                 self._sorted.pop(key, None)
 
-    def length_ms(self, spec: ev.JobSpec, run_ms: int) -> int | None:
+    def length_ms(self, spec: JobSpec, run_ms: int) -> int | None:
         """Mean length of the runs like that of a job that were longer than it is so far: its limit, or None, where none
         was."""
         for key in _keys(spec):
@@ -79,7 +80,7 @@ class PastRuns:
         return spec.limit_ms
 
 
-def _keys(spec: ev.JobSpec) -> tuple[tuple[str, str, bool], ...]:
+def _keys(spec: JobSpec) -> tuple[tuple[str, str, bool], ...]:
     """Groups of past runs to which a job belongs, the nearest first."""
     limited = spec.limit_ms is not None
     named = (("workload", spec.workload, limited),) if spec.workload else ()

@@ -35,7 +35,8 @@ from mast_opt.live.loop import (
     reclaimable,
     tenants,
 )
-from mast_opt.live.loop.events import JobSpec, PlanStep, Promised
+from mast_opt.live.loop.events import PlanStep, Promised
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobClasses, JobRecord
 from mast_opt.live.loop.state import State

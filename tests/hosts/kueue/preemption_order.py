@@ -23,7 +23,7 @@ from mast_opt.live.hosts.kueue.host import KueueHost
 from mast_opt.live.hosts.kueue.jobs import is_loan
 from mast_opt.live.hosts.kueue.nomination import DispatchParams, Hook
 from mast_opt.live.hosts.protocol import Host
-from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.store.sqlite import open_sqlite
@@ -253,7 +253,7 @@ class Fleet(KueueWorld):
                 self.clusters.manager.create({**one, "status": {**one["status"], **sent}})
             free, at = free - gpus, at + 1
 
-    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+    def host(self, spec_of: Callable[[str], JobSpec]) -> Host:
         self.of = KueueHost(
             self.clusters.manager,
             self.clusters.workers,

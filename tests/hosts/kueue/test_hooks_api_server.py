@@ -20,7 +20,7 @@ from mast_opt.live.hosts.kueue.patches import KUEUE, MERGE, OURS, Patch
 from mast_opt.live.hosts.kueue.reading import BOOST, BOOST_BEFORE, GATED_BY
 from mast_opt.live.hosts.kueue.reading import workload as read
 from mast_opt.live.hosts.protocol import Host
-from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.store.sqlite import open_sqlite
 from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -106,7 +106,7 @@ class OverReal(KueueWorld):
         super().__init__()
         self.apis = manager, workers
 
-    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+    def host(self, spec_of: Callable[[str], JobSpec]) -> Host:
         params = DispatchParams(most=20, hooks=frozenset({Hook.BOOST, Hook.GATES}))
         self.of = KueueHost(*self.apis, params, ticks=lambda: self.now_ms / 1000)
         return self.of

@@ -17,6 +17,7 @@ from mast_opt.live.hosts.kueue.reading import workload as read
 from mast_opt.live.hosts.protocol import Host
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Drop, Start
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.store.sql_store import SqlStore
@@ -33,7 +34,7 @@ class Run(KueueWorld):
         super().__init__()
         self.clusters, self.more = clusters, more
 
-    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+    def host(self, spec_of: Callable[[str], JobSpec]) -> Host:
         self.of = KueueHost(
             self.clusters.manager,
             self.clusters.workers,
@@ -354,13 +355,13 @@ def test_priorities_become_tiers() -> None:
 
 
 def test_shares_take_the_gpus_with_the_least_on_them() -> None:
-    spec = ev.JobSpec(tasks=2, mgpu=1000)
+    spec = JobSpec(tasks=2, mgpu=1000)
     assert shares_at(spec, "s", 4, {0: 1000, 2: 500})[0].gpus == {1: 1000, 3: 1000}
     assert shares_at(spec, "s", 3, {1: 1000, 2: 1000})[0].gpus == {0: 1000, 1: 1000}, "too much for the server"
     assert shares_at(spec, "s", 1, {})[0].gpus == {0: 2000}
     assert shares_at(spec, "s", 5000, {})[0].gpus == {0: 2000}
-    assert shares_at(ev.JobSpec(tasks=3, mgpu=0), "s", 0, {})[0].gpus == {}
-    assert shares_at(ev.JobSpec(tasks=2, mgpu=400), "s", 2, {0: 300})[0].gpus == {0: 400, 1: 400}
+    assert shares_at(JobSpec(tasks=3, mgpu=0), "s", 0, {})[0].gpus == {}
+    assert shares_at(JobSpec(tasks=2, mgpu=400), "s", 2, {0: 300})[0].gpus == {0: 400, 1: 400}
 
 
 def test_names_differ_for_objects_and_for_what_they_ask() -> None:

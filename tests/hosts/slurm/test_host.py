@@ -12,7 +12,8 @@ from mast_opt.live.hosts.slurm.host import RealPrograms, SlurmHost
 from mast_opt.live.hosts.slurm.reading import cluster_of
 from mast_opt.live.hosts.slurm.specs import servers_of, spec_of
 from mast_opt.live.loop.commands import Drop
-from mast_opt.live.loop.events import JobSpec, Submitted
+from mast_opt.live.loop.events import Submitted
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import open_sqlite

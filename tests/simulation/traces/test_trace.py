@@ -11,7 +11,7 @@ import pytest
 from mast_opt.core.errors import InputError, InstanceError, SourceError, UsageError
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.simulation.traces.philly import PHILLY
 from mast_opt.live.simulation.traces.surroundings import Dataset, Happening, Surroundings
 from mast_opt.live.simulation.traces.trace import read_trace, write_trace

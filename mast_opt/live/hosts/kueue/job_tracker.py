@@ -16,6 +16,7 @@ from mast_opt.live.hosts.kueue.places import places_of
 from mast_opt.live.hosts.protocol import Attempt
 from mast_opt.live.hosts.tracking import Phase, Task, Tracker, taken_over
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.units import WHOLE
 
@@ -117,7 +118,7 @@ class JobTracker(Tracker):
             del self.tasks[old.job]
             yield ev.Finished(old.job, old.attempt)
         kinds, cluster = {server: WHOLE}, self.servers[server].region
-        spec = ev.JobSpec(len(self.priorities), gpus, gpu_types=kinds, within="server", preemptible=True)
+        spec = JobSpec(len(self.priorities), gpus, gpu_types=kinds, within="server", preemptible=True)
         task = Task(f"{cluster}:{server}.{now_ms}", server, spec, cluster)
         self.tasks[task.job] = task
         yield ev.Submitted(task.job, spec)
@@ -265,7 +266,7 @@ class JobTracker(Tracker):
         if real and real in self.servers:
             yield from self._adopted(task, real)
 
-    def _asked(self, managed: Managed, snapshot: ManagerSnapshot) -> ev.JobSpec | None:
+    def _asked(self, managed: Managed, snapshot: ManagerSnapshot) -> JobSpec | None:
         """Specification of a managed workload's job in the clusters where it may run."""
         one = managed.workload
         clusters = [snapshot.clusters[name] for name in managed.allowed if name in snapshot.clusters]
@@ -274,7 +275,7 @@ class JobTracker(Tracker):
             places = places_for(one, (snapshot.clusters[one.cluster],))
         return self._spec(one, places)
 
-    def _spec(self, one: Workload, places: Mapping[str, bool]) -> ev.JobSpec | None:
+    def _spec(self, one: Workload, places: Mapping[str, bool]) -> JobSpec | None:
         """Specification of a workload's job with the priorities of this loop."""
         return spec_of(one, places, self.priorities, self.limit_grace_s)
 

@@ -15,7 +15,7 @@ from mast_opt.live.hosts.kueue.eligibility import accepts
 from mast_opt.live.hosts.kueue.nomination import PRIORITIES
 from mast_opt.live.hosts.kueue.objects import ClusterQueue, ClusterView, PodSet, Workload
 from mast_opt.live.hosts.kueue.places import Place
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.planner.importers.pod_requests import is_gpu
 from mast_opt.problems.job_placement.live_fleet.types import Share
 from mast_opt.problems.job_placement.units import MOST_GPUS, WHOLE

@@ -12,7 +12,7 @@ from mast_opt.core.units import MILLI
 from mast_opt.live.hosts.slurm.placement import Need, held_by, need_of, tasks_on
 from mast_opt.live.hosts.slurm.reading import Cluster, Running, kill_wait_s
 from mast_opt.live.hosts.slurm.request import ask_in, number
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.problems.job_placement.live_fleet.types import Server
 from mast_opt.problems.job_placement.units import WHOLE
 

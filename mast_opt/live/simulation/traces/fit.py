@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.core.input_warning import InputWarning
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.jobs import job_of
 from mast_opt.live.simulation.traces.schema import OF_A_GANG, SUBMISSIONS
 from mast_opt.live.simulation.traces.trace import JobTrace, Submissions

@@ -12,7 +12,7 @@ import numpy as np
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.simulation.traces.models import check_models, durations_of, speeds_of, types_of
 from mast_opt.live.simulation.traces.schema import KIND, OF_A_GANG, SCHEMA, SUBMISSIONS

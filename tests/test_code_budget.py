@@ -20,7 +20,7 @@ BUDGET = {
     "live/hosts": 3911,
     "live/importers": 500,
     "live/loop": 4445,
-    "live/policies": 4612,
+    "live/policies": 4500,
     "live/reports": 561,
     "live/service": 3725,
     "live/simulation": 4701,

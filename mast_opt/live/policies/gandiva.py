@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mast_opt.core.arguments import a_whole
-from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.arrays import FloatArray
 from mast_opt.live.policies.arguments import numbers
 from mast_opt.live.policies.program import Program
 from mast_opt.problems.resource_allocation.arrays import names
@@ -128,11 +128,3 @@ def _symmetric(worth: ArrayLike) -> FloatArray:
     given = np.asarray(worth, np.float64)
     value = numbers("worth", given, (len(given), len(given)) if given.ndim == 2 else (None, None))
     return np.maximum(value, value.T)
-
-
-def _packing(seats: IntArray, weight: FloatArray, jobs: int) -> Packing:
-    """Gandiva's packing for the jobs on the two seats of each GPU: pairs, jobs alone, total worth."""
-    rows = [sorted(row) for row in seats.tolist()]
-    pairs = sorted((one, other) for one, other in rows if other < jobs)
-    alone = sorted(one for one, other in rows if one < jobs <= other)
-    return Packing(tuple(pairs), tuple(alone), float(sum(weight[one, other] for one, other in rows)))

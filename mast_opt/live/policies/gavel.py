@@ -1,7 +1,7 @@
 """Gavel (OSDI'20): shares of the time of jobs on GPU types, under policies that know how fast each job is on each type.
 
-A job runs on one type at a time, on all GPUs of its gang; ``rounds`` turns the shares into who runs now. Two jobs may
-be packed on the same GPUs. J counts jobs, G types, P pairs, E entities.
+A job runs on one type at a time, on all GPUs of its gang; ``shared_rounds`` turns the shares into who runs now. Two
+jobs may be packed on the same GPUs. J counts jobs, G types, P pairs, E entities.
 """
 
 from collections.abc import Sequence

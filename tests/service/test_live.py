@@ -22,6 +22,7 @@ from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.leading import lead
 from mast_opt.live.service.live import Live
+from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.restart import Reconciliation, opening_of
 from mast_opt.live.service.turn_requests import KeyReused, Request, Unavailable
 from mast_opt.live.store.errors import StoreError
@@ -29,6 +30,8 @@ from mast_opt.live.store.records import Batch
 from mast_opt.live.store.recovery import recovered
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import SqliteDatabase, open_sqlite
+from mast_opt.problems.job_placement.live_fleet.types import Part
+from tests.hosts.conformance import resizing
 from tests.service.loops import LONG, SERVERS, SHORT, loop, running, submit
 
 
@@ -246,6 +249,22 @@ def test_snapshots_are_taken_as_the_log_grows(tmp_path: Path) -> None:
             submit(live, f"j{number}", spec=LONG if number % 3 else SHORT).result()
         until(lambda: bool(store.snapshots()))
     check(tmp_path)
+
+
+def test_jobs_of_several_parts_are_refused_under_a_policy_that_places_none(tmp_path: Path) -> None:
+    of_parts = JobSpec(duration_ms=3_600_000, parts=(Part("trainers", 2, 4000), Part("reader", 1, 0, cpu_mcores=1000)))
+    with running(tmp_path, policy=resizing) as (live, store):
+        with pytest.raises(Problem, match="job b has several parts, and the policy singularity places no") as found:
+            submit(live, "b", "a", spec=of_parts).result()
+        assert found.value.status == 422
+        assert submit(live, "c").result() == (201, "accepted")
+        assert {stored.event.job for stored in store.read() if isinstance(stored.event, ev.Submitted)} == {"c"}
+    with running(tmp_path) as (live, _):
+        assert submit(live, "a", spec=of_parts).result() == (201, "accepted")
+    store = open_sqlite(tmp_path)
+    with pytest.raises(UsageError, match=r"job a has several parts, .* expected a policy that does"):
+        loop(store, policy=resizing).start()
+    store.close()
 
 
 def test_a_new_log_needs_a_fleet(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Resize, Stop
 from mast_opt.live.loop.events import Event
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import SIZES, Policy
+from mast_opt.live.loop.policy import SIZES, Policy, not_for
 
 Attempt = tuple[str, int]
 """A job, and the number of its attempt."""
@@ -97,10 +97,14 @@ def within_abilities(host: Host, commands: Iterable[Command]) -> list[Command]:
     return [one for one in commands if type(one) not in _NEEDS or not host.can.isdisjoint(_NEEDS[type(one)])]
 
 
-def check_resizes(host: Host, policy: Policy) -> None:
-    """Raises UsageError for a policy that changes the sizes of running jobs over a host that cannot."""
+def check_policy(policy: Policy, host: Host, jobs: Iterable[JobRecord]) -> None:
+    """Raises UsageError for a policy that changes the sizes of running jobs over a host that cannot, and for one that
+    would never place one of these jobs."""
     if Can.RESIZE not in host.can and not SIZES.isdisjoint(policy.reads):
         raise UsageError(
             f"the policy {policy.name} changes the tasks of running jobs, and the host {host.name} cannot; "
             "expected a policy that leaves jobs the tasks that they ask for, such as mast"
         )
+    for job in jobs:
+        if words := not_for(policy, job.name, job.spec):
+            raise UsageError(f"{words}; expected a policy that does, such as mast, until it has ended")

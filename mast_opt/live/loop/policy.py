@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.speeds import Speeds
 
@@ -58,6 +59,13 @@ class Policy(Protocol):
     def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Decide on what is waiting and running now."""
         ...
+
+
+def not_for(policy: Policy, name: str, job: JobSpec) -> str:
+    """Reason why a policy would never place a job; empty if it may."""
+    if not job.parts or PARTS in policy.reads:
+        return ""
+    return f"job {name} has several parts, and the policy {policy.name} places no such jobs"
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from mast_opt.core.errors import MastOptError, UsageError
 from mast_opt.core.memory import available_bytes
-from mast_opt.live.hosts.protocol import Host, check_resizes, within_abilities
+from mast_opt.live.hosts.protocol import Host, check_policy, within_abilities
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command
 from mast_opt.live.loop.engine import Engine, Turn
@@ -111,7 +112,8 @@ class Live:
     Args:
         opening: the state before the first event.
         policy: makes the policy; it is made again when the state is read again. One that changes sizes of running jobs
-            over a host that cannot is refused (UsageError) by ``begin`` and ``start``.
+            over a host that cannot, or that places no jobs of several parts where the log has one, is refused
+            (UsageError) by ``begin`` and ``start``.
         host_of: the host, given what jobs ask for.
         clock: ms since 1970; it may go back, the loop does not.
         ticks: seconds that never go back.
@@ -342,8 +344,8 @@ class Live:
             before = self._engine.state.seq
             self._in_log = False
             most = self._params.most_jobs, self._params.most_jobs_of_tenant
-            state, low = self._engine.state, self._low
-            intake = Intake(state, self._store, fresh, lambda event: self.host.happened(now, event), most, low=low)
+            happened = partial(self.host.happened, now)
+            intake = Intake(self._engine, self._store, fresh, happened, most, low=self._low)
             try:
                 many = sum(len(request.events) for request in fresh) > MOST_DECIDED
                 turn = self._engine.advance(now, chain(reports, intake.events()), decides=not many)
@@ -514,7 +516,7 @@ class Live:
             self._last_ms = found.state.now_ms
             self._anchor = max(self._clock(), found.state.now_ms), self._ticks()
             policy = self._policy()
-            check_resizes(self.host, policy)
+            check_policy(policy, self.host, found.state.jobs.values())
             self._engine = Engine(found.state, policy, most_starts=MOST_STARTS)
             self._snapshot_seq = found.snapshot_seq
             state, now = found.state, self.now_ms()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.policy import not_for
 from mast_opt.live.loop.reports import fits
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.problems import Problem
@@ -124,7 +126,7 @@ class Intake:
 
     def __init__(
         self,
-        state: State,
+        engine: Engine,
         store: SqlStore,
         requests: Sequence[Request],
         happened: Callable[[ev.Event], Sequence[ev.Event]],
@@ -132,13 +134,14 @@ class Intake:
         *,
         low: bool = False,
     ) -> None:
-        self._state, self._requests, self._happened, self._most, self._low = state, requests, happened, most, low
+        self._state, self._policy, self._low = engine.state, engine.policy, low
+        self._requests, self._happened, self._most = requests, happened, most
         self.answers: list[tuple[Request, int, str]] = []
         self.refused: list[tuple[Request, Exception]] = []
         self.reports: list[ev.Event] = []
         """Reports of the host that the requests have led to."""
         named = (one.job for request in requests for one in request.events if isinstance(one, ev.Submitted))
-        self._known = store.known_jobs([name for name in named if name not in state.jobs])
+        self._known = store.known_jobs([name for name in named if name not in self._state.jobs])
 
     def events(self) -> Iterator[ev.Event | ev.Asked]:
         """Events of the requests that a turn takes in, in order."""
@@ -150,9 +153,9 @@ class Intake:
                 except (Problem, MastOptError) as error:
                     self.refused.append((request, error))
                     continue
-            full = self._full(events)
-            if full is not None:
-                self.refused.append((request, full))
+            problem = self._problem(events)
+            if problem is not None:
+                self.refused.append((request, problem))
                 continue
             verdicts: list[str] = []
             for event in events:
@@ -177,11 +180,15 @@ class Intake:
             return ACCEPTED if fits(state, event) else UNKNOWN
         return ACCEPTED
 
-    def _full(self, events: Sequence[ev.Event]) -> Problem | None:
-        """Reason why no job more is taken in from requests; None if there is room."""
-        coming = Counter(one.spec.tenant for one in events if isinstance(one, ev.Submitted))
-        if not coming:
+    def _problem(self, events: Sequence[ev.Event]) -> Problem | None:
+        """Reason why the jobs of a request are not taken in; None if they are."""
+        submitted = [one for one in events if isinstance(one, ev.Submitted)]
+        if not submitted:
             return None
+        for one in submitted:
+            if words := not_for(self._policy, one.job, one.spec):
+                return Problem(422, "parts", words)
+        coming = Counter(one.spec.tenant for one in submitted)
         state, retry = self._state, {"Retry-After": "30"}
         if self._low:
             return Problem(503, "memory", "too little memory is left for more jobs", headers=retry)

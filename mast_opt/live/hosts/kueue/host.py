@@ -70,8 +70,8 @@ class KueueHost:
 
     name = "kueue"
     can = frozenset({Can.MAKE_ROOM})
-    """Kueue resizes no job: with the feature gate ``ElasticJobsViaWorkloadSlices`` it follows the owner of a job who
-    does."""
+    """Kueue resizes no job: with the feature gate ``ElasticJobsViaWorkloadSlices`` (on by default since 0.18) it
+    follows the owner of a job who does; to begin a change of size is a non-goal of its KEP-77."""
 
     def __init__(
         self,

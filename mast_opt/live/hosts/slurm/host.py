@@ -73,8 +73,8 @@ class SlurmHost:
 
     name = "slurm"
     can = frozenset({Can.STOP})
-    """Slurm resizes no job: a running one can give up nodes, but gets more only by merging with another job, and only
-    where ``permit_job_expansion`` allows that."""
+    """Slurm resizes no job by itself: ``scontrol update NumNodes`` of a running one only takes nodes away (manual of
+    22.05). It gets more only by merging with another job, where ``permit_job_expansion`` is set."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ ROWS = (
 SMALL_ROWS = ROWS[:3]
 COLLECT_AFTER = 100_000, 50, 100
 """Thresholds of Python's garbage collector: what a log holds stays."""
-RUN = {"tick_s": "60", "slow.data.iterations": "20"}
+RUN = {"tick_s": "60", "slow.data.iterations": "60"}
 COLUMNS = {
     "ratio": "by region and type",
     "urgent_by_region": "by region",

@@ -35,7 +35,7 @@ BUDGET = {
     "planner/report": 2609,
     "planner/solving": 2484,
     "problems/backends": 1852,
-    "problems/data_placement": 14611,
+    "problems/data_placement": 14626,
     "problems/job_placement": 12840,
     "problems/kind": 1986,
     "problems/mip": 1508,

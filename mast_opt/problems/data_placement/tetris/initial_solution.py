@@ -12,7 +12,7 @@ from mast_opt.problems.data_placement.tetris.operators.induced_moves import appl
 from mast_opt.problems.data_placement.tetris.operators.workload_moves import add_load, has_room
 from mast_opt.problems.data_placement.tetris.operators.workspace import Workspace, workspace_for
 from mast_opt.problems.data_placement.tetris.replica_repair import evict_excess
-from mast_opt.problems.data_placement.tetris.state import TetrisState, state_of
+from mast_opt.problems.data_placement.tetris.state import TetrisState, replica_fits, state_of
 
 
 def first_state(a: TetrisArrays, refuse: bool, seed: int) -> TetrisState:
@@ -63,7 +63,17 @@ def greedy_state(
     s = state_of(a, option, region, place, seed)
     _place_greedily(a, s, order, refuse, workspace_for(a))
     evict_excess(a, s)
-    return s
+    return _without_forbidden_reads(a, s, seed) if refuse and not a.remote_reads else s
+
+
+def _without_forbidden_reads(a: TetrisArrays, s: TetrisState, seed: int) -> TetrisState:
+    """The state with the work left out that would read data of another region."""
+    regions = s.place.shape[1]
+    reader = np.repeat(np.arange(len(s.region)), np.diff(a.read_start))
+    away = ~np.pad(s.place, ((0, 0), (0, 1)), constant_values=True)[a.read_dataset, s.region[reader]]
+    region = s.region.copy()
+    region[reader[away]] = regions
+    return state_of(a, s.option, region, s.place, seed)
 
 
 def _lacks_cores(a: TetrisArrays, s: TetrisState) -> bool:
@@ -104,8 +114,25 @@ def feasible_replicas(a: TetrisArrays) -> Bools:
 
 
 @kernel
+def _reads_price(a: TetrisArrays, s: TetrisState, w: int, r: int) -> float:
+    """Price of reads of w in r that miss data: a replica each, or remote if that is cheaper or none may be added.
+
+    Whether a replica fits counts only where reads have to be local; elsewhere the search makes room for it.
+    """
+    price = 0.0
+    for n in range(a.read_start[w], a.read_start[w + 1]):
+        i = a.read_dataset[n]
+        if not s.place[i, r]:
+            remote = a.read_volume[n] * a.remote_price
+            holds = s.copies[i] < a.copies_max[i] and (a.remote_reads or replica_fits(a, s, i, r))
+            price += min(remote, a.replica_price[i, r]) if holds else remote
+    return price
+
+
+@kernel
 def _cheapest(a: TetrisArrays, s: TetrisState, w: int, refuse: bool) -> tuple[int, int]:
-    """(option, region) where w adds least cost, or with room nowhere, where most cores are free; region −1: out."""
+    """(option, region) where w adds least cost, or with room nowhere, where most cores are free; region −1: out, which
+    may also be cheapest where reads have to be local."""
     regions = s.place.shape[1]
     best, best_o, best_r = np.inf, -1, -1
     spare, spare_o, spare_r = -np.inf, -1, -1
@@ -121,15 +148,13 @@ def _cheapest(a: TetrisArrays, s: TetrisState, w: int, refuse: bool) -> tuple[in
                 continue
             cost = gpu_change(a, s, a.tier[w], regions, k, 0, r, k, g, False)
             cost -= region_worth(a, w, r) + option_worth(a, w, o, r)
-            for n in range(a.read_start[w], a.read_start[w + 1]):
-                i = a.read_dataset[n]
-                if not s.place[i, r]:
-                    remote = a.read_volume[n] * a.remote_price
-                    cost += min(remote, a.replica_price[i, r]) if s.copies[i] < a.copies_max[i] else remote
+            cost += _reads_price(a, s, w, r)
             if cost < best:
                 best, best_o, best_r = cost, o, r
     if best_r < 0 and not refuse:
         return spare_o, spare_r
+    if refuse and not a.remote_reads and best > a.refuse_price[w]:
+        return best_o, -1
     return best_o, best_r
 
 

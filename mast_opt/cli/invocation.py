@@ -65,24 +65,25 @@ class Run:
         self.record["runtime_s"]["compile"] += self.elapsed_s
 
     @contextmanager
-    def phase(self, name: str, words: str = "") -> Iterator[None]:
-        """Count the time of the block under ``runtime_s``; in a terminal, show the words if it takes long."""
+    def phase(self, name: str, words: str = "", *, lines: bool = False) -> Iterator[None]:
+        """Count the time of the block under ``runtime_s``; in a terminal, show the words if it takes long, elsewhere
+        with ``lines`` only."""
         began, compiled_s = time.perf_counter(), self._compiled_s
         try:
-            with self.shown(words):
+            with self.shown(words, lines=lines):
                 yield
         finally:
             inside_s = 0.0 if name == "compile" else self._compiled_s - compiled_s
             self.record["runtime_s"][name] += max(0.0, time.perf_counter() - began - inside_s)
             self.record["runtime_s"]["compile"] += inside_s
 
-    def shown(self, words: str) -> AbstractContextManager[object]:
-        """Show the words in a terminal while the block takes long."""
-        if not words or sys.stderr is None or not sys.stderr.isatty():
+    def shown(self, words: str, *, lines: bool = False) -> AbstractContextManager[object]:
+        """Show the words while the block takes long: in a terminal, and elsewhere as ``lines``."""
+        if not words or sys.stderr is None or not (lines or sys.stderr.isatty()):
             return nullcontext()
         from mast_opt.planner.report.terminal.progress import Progress
 
-        return Progress(self.err, words)
+        return Progress(self.err, words, lines=lines)
 
     def hear_compiler(self) -> None:
         """Say from now on, on stderr, when kernels are compiled, whoever asks for it, and how long that took."""

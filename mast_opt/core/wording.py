@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, count, islice
 
 NAMED = 6
@@ -108,6 +108,15 @@ def noticed(value: float, what: str) -> float:
     return float(round(value)) if "gpus" in words and abs(value) >= 1 else value
 
 
+def as_shown(figures: Mapping[str, float]) -> dict[str, float]:
+    """Figures as they are shown to people, by their names: see ``noticed``. Demand that exceeds supply by an amount of
+    GPUs that is nothing fills the supply: ``peak_ratio`` and its parts are 1 then."""
+    seen = {name: noticed(value, name) for name, value in figures.items()}
+    if seen.get("overload_gpus") == 0.0:
+        seen |= {name: min(value, 1.0) for name, value in seen.items() if name.startswith("peak_ratio")}
+    return seen
+
+
 def gpus(value: float | None) -> str:
     """A number of GPUs for people: whole from 1 on, since nobody has a third of one, and with decimals below it, where
     work shares one."""
@@ -115,8 +124,10 @@ def gpus(value: float | None) -> str:
 
 
 def ratio(value: float, marks: Collection[float] = (1.0,)) -> str:
-    """A ratio with two decimals, or with as many as show on which side of every mark it is."""
-    digits = next((n for n in range(2, 7) if round(value, n) not in marks), 2)
+    """A ratio with two decimals, or with as many as show on which side of every mark it is; of a mark other than 1, at
+    most three."""
+    near = [mark for mark in marks if mark == 1.0 or abs(value - mark) >= 5e-4]
+    digits = next((n for n in range(2, 7) if round(value, n) not in near), 2)
     return f"{value:.{digits}f}"
 
 

@@ -90,6 +90,8 @@ def test_the_limit_that_shut_yesterdays_way_is_named_and_both_plans_are_judged_a
     shared = ("diff", new, pair[1], later, "--before", pair[0])
     record = call(*shared, "--json").record
     assert record["shut"] == ["storage of west (1 TB) would be exceeded by 1 TB"]
+    assert record["kept"]["objective"] > 0
+    assert record["differing_rows"] > 0
     assert record["judged_by"] == {"weights": {"storage": 0.5}}
     assert record["changes"]["objective"]["before"] == pytest.approx(2.0 + 0.5 + 8 / 12)  # peak, storage, rank moved
     assert any(record["shut"] == one["keeps"] for one in record["worth"])

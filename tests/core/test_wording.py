@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.core.wording import counted, did_you_mean, listed, named
+from mast_opt.core.wording import as_shown, counted, did_you_mean, listed, named, ratio
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,19 @@ from mast_opt.core.wording import counted, did_you_mean, listed, named
 )
 def test_words(words: str, expected: str) -> None:
     assert words == expected
+
+
+@pytest.mark.parametrize(
+    ("over", "worst", "text"),
+    [(0.068, 1.0005, "1.00"), (0.2, 1.0005, "1.0005"), (0.0, 0.9994, "0.999"), (3.0, 1.2, "1.20")],
+)
+def test_demand_over_supply_by_an_amount_that_is_nothing_fills_the_supply(over: float, worst: float, text: str) -> None:
+    seen = as_shown({"overload_gpus": over, "peak_ratio": worst, "peak_ratio_tier0": 0.75, "stored_tb": 0.01})
+    assert ratio(seen["peak_ratio"]) == text
+    assert (seen["peak_ratio_tier0"], seen["stored_tb"]) == (0.75, 0.0)
+    assert as_shown({"peak_ratio": worst}) == {"peak_ratio": worst}, "nothing says by how much"
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.90002, "0.90"), (0.9006, "0.901"), (1.00002, "1.00002")])
+def test_a_ratio_is_on_its_side_of_a_level_where_that_can_be_seen(value: float, text: str) -> None:
+    assert ratio(value, (1.0, 0.9)) == text

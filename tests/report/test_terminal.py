@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -207,9 +208,23 @@ def test_progress_shows_only_in_a_terminal(monkeypatch: pytest.MonkeyPatch, term
     assert ("incumbent" in text_of(shown)) is terminal
 
 
-def test_progress_that_is_over_soon_shows_nothing() -> None:
-    shown = console(force_terminal=True)
-    with Progress(shown, "highs", None) as progress:
+def test_progress_without_a_terminal_prints_lines_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mast_opt.planner.report.terminal.progress.FIRST_S", 0.01)
+    shown = console(force_terminal=False)
+    with Progress(shown, "purchases", None, lines=True) as progress:
+        progress(Event(1.0, 2.0, 1.0, "next year"))
+        while text_of(shown).count("\n") < 2:
+            time.sleep(0.001)
+    printed = text_of(shown)
+    assert printed.startswith("purchases 0 s  incumbent 2  bound 1  gap 50.0%  stage next year\n")
+    time.sleep(0.1)
+    assert text_of(shown) == printed, "nothing follows the end"
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_progress_that_is_over_soon_shows_nothing(lines: bool) -> None:
+    shown = console(force_terminal=not lines)
+    with Progress(shown, "highs", None, lines=lines) as progress:
         progress(Event(0.1, 2.0, 1.0))
     assert text_of(shown) == ""
 

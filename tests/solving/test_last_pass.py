@@ -14,6 +14,7 @@ from mast_opt.core.solve_result import SolveParams, Status, relative_gap
 from mast_opt.planner.solving import last_pass
 from mast_opt.planner.solving.last_pass import SLACK, most_allowed, settling_of
 from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.plan import today
 from mast_opt.problems.registry import kind_of
 
 FREE = {"moved_work": 0.0, "retyped_work": 0.0, "copy": 0.0}
@@ -38,6 +39,10 @@ def test_the_plan_is_next_to_today_among_those_as_good(solver: str) -> None:
     assert solution.objective is not None
     assert solution.plan is not None
     assert changed.rows <= changed.rows_before
+    now = today(problem)
+    assert now is not None
+    assert changed.rows == len(rows(solution.plan) ^ rows(now))
+    assert changed.rows == mast_opt.diff(problem, None, solution.plan).rows, "one count in both commands"
     assert changed.price <= SLACK * solution.objective
     assert mast_opt.verify(problem.with_objective(FREE), solution.plan).objective == pytest.approx(solution.objective)
 

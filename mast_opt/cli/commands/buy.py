@@ -108,7 +108,7 @@ def command(
         raise UsageError("--begin dates the orders of --periods; state both")
     with Interrupt(run, "nothing") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
-        with run.phase("solve", "choosing purchases"):
+        with run.phase("solve", "choosing purchases", lines=True):
             answer = buy(
                 problem,
                 target=target,
@@ -156,7 +156,7 @@ def _in_time(
         words = f"purchases for {len(periods)} periods"
         with (
             run.phase("solve"),
-            Progress(run.err, words, limits.time_limit, run.elapsed_s, "no purchases yet") as progress,
+            Progress(run.err, words, limits.time_limit, run.elapsed_s, "no purchases yet", lines=True) as progress,
         ):
             answer = buy_in_time(problem, periods, **asked, on_event=progress, **limits.keywords(interrupt.cancel))
     run.record.update(order_date_keys(answer, begin))

@@ -77,6 +77,10 @@ def command(
     run.record.update(
         judged_by=late.overrides.fields(),
         shut=list(found.shut),
+        differing_rows=found.rows,
+        kept=None
+        if found.kept is None
+        else {"objective": found.kept.objective, **found.kept.terms, **found.kept.metrics},
         objective=found.objective.after,
         changes={"objective": _change(found.objective), "terms": _all(found.terms), "metrics": _all(found.metrics)},
         tables={table.name: _rows(table) for table in found.tables},

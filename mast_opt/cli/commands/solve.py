@@ -282,8 +282,12 @@ def _each_goal(
         raise UsageError(f"--out {out}: expected a folder, which gets the plan of each goal in a folder of its name")
     with Interrupt(run, "the plans so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
-        with run.phase("solve", "solving for each goal"):
-            answer = solve_goals(problem, solver=solver, limits=most, near=near, **limits.keywords(interrupt.cancel))
+        with (
+            run.phase("solve"),
+            Progress(run.err, "each goal in turn", limits.time_limit, lines=True) as progress,
+        ):
+            asked = limits.keywords(interrupt.cancel)
+            answer = solve_goals(problem, solver=solver, limits=most, near=near, on_event=progress, **asked)
     for name, solution in answer.solutions.items():
         if out is not None and solution.plan is not None:
             from mast_opt.planner.report.plan_files import write_plan

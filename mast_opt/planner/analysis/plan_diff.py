@@ -1,7 +1,6 @@
 """Plan difference: what changed from one plan to another, row by row, in the labels and units of files."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +11,9 @@ from mast_opt.core.errors import PlanError, UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict, Violation
-from mast_opt.core.wording import ROUNDING, plain
+from mast_opt.core.wording import ROUNDING, counted, plain
 from mast_opt.planner.io.validation.frames import table_frames
+from mast_opt.planner.solving.last_pass import differing_rows
 from mast_opt.problems.kind.carry_over import matched
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.kind import Kind
@@ -86,6 +86,8 @@ class Diff(Summarised):
     kind: str
     tables: tuple[TableDiff, ...]
     """Every table of the plan."""
+    rows: int
+    """Decisions that only one of the plans has, as the last pass of ``solve`` counts them: ``differing_rows``."""
     instance: tuple[TableDiff, ...]
     """The tables of the instance that differ; empty where both plans are for the same."""
     objective: Change
@@ -102,6 +104,9 @@ class Diff(Summarised):
     """Independent changes by what each buys, the most first; none where a kind does not tell them apart."""
     together: Worth | None = None
     """All of these changes at once: what a swap buys is what its two moves buy together. None with fewer than two."""
+    kept: Verdict | None = None
+    """Verdict of the first plan, matched by label, in the second instance: what keeping it would come to. None where
+    both plans are of the same instance, or its rows do not carry over."""
     shut: tuple[str, ...] = ()
     """Limits of the second instance that the first plan, matched by label, would break, in words with amounts."""
     notes: tuple[str, ...] = ()
@@ -162,19 +167,22 @@ def diff(
     verdicts = kind.verification.verify(first, before), kind.verification.verify(problem, after)
     kept = _as_plan_of(kind, problem, first, before)
     instance: tuple[TableDiff, ...] = ()
+    keeping: Verdict | None = None
     if problem_before is not None:
+        if kept is not None:
+            keeping = kind.verification.verify(problem, kept)
         found = tables_diff(
             kind.tables.schema, kind.tables.problem_to_tables(first)[1], kind.tables.problem_to_tables(problem)[1]
         )
         instance = tuple(table for table in found if table.differs)
     changes, together = ((), None) if kept is None else _worths(kind, problem, kept, after, verdicts[1])
+    plans = kind.tables.plan_to_tables(first, before), kind.tables.plan_to_tables(problem, after)
+    tables = tables_diff(kind.tables.plan_schema, *plans)
+    rows = differing_rows(kind, *plans)
     return Diff(
         kind=kind.name,
-        tables=tables_diff(
-            kind.tables.plan_schema,
-            kind.tables.plan_to_tables(first, before),
-            kind.tables.plan_to_tables(problem, after),
-        ),
+        tables=tables,
+        rows=rows,
         instance=instance,
         objective=Change(verdicts[0].objective, verdicts[1].objective),
         terms=_changes(verdicts[0].terms, verdicts[1].terms),
@@ -184,24 +192,32 @@ def diff(
         today=kind.analysis.current_state(first),
         changes=changes,
         together=together,
-        notes=kind.presentation.change_notes(*verdicts),
-        shut=() if kept is None or problem_before is None else _shut(kind, problem, kept),
+        notes=(*kind.presentation.change_notes(*verdicts), *_rows_note(tables, rows)),
+        kept=keeping,
+        shut=() if keeping is None else tuple(dict.fromkeys(_phrase(kind, problem, one) for one in keeping.violations)),
     )
 
 
+def _rows_note(tables: Sequence[TableDiff], rows: int) -> tuple[str, ...]:
+    """A sentence on how many rows differ, and which of those that are listed do not count."""
+    listed = sum(len(one.added) + len(one.removed) + len(one.changed) for one in tables)
+    if not listed:
+        return ()
+    words = f"{counted(rows, 'row')} of decisions {'is' if rows == 1 else 'are'} in only one of the plans"
+    more = f", of {listed:,} that are listed: a row in both with another share does not count, nor what follows"
+    return (f"{words}, as 'solve' counts them{more if listed > rows else ''}.",)
+
+
 def _as_plan_of(kind: Kind[Any, PlanT], problem: Problem[PlanT], first: Problem[PlanT], plan: PlanT) -> PlanT | None:
-    """A plan of another instance as one of this; None where its rows do not carry over."""
-    if labels_of(first) == labels_of(problem):
-        return plan
-    with suppress(PlanError):
-        return matched(kind, problem, kind.tables.plan_to_tables(first, plan))[0]
-    return None
-
-
-def _shut(kind: Kind[Any, Any], problem: Problem[PlanT], plan: PlanT) -> tuple[str, ...]:
-    """The limits of an instance that a plan breaks, in words."""
-    found = kind.verification.verify(problem, plan).violations
-    return tuple(dict.fromkeys(_phrase(kind, problem, violation) for violation in found))
+    """A plan of another instance as one of this, without copies of what is there by now; None where its rows do not
+    carry over."""
+    if labels_of(first) != labels_of(problem):
+        try:
+            plan = matched(kind, problem, kind.tables.plan_to_tables(first, plan))[0]
+        except PlanError:
+            return None
+    adapted: PlanT = kind.analysis.hooks().adapted(problem, plan)
+    return plan if problem is first else adapted
 
 
 def _phrase(kind: Kind[Any, Any], problem: Problem[Any], violation: Violation) -> str:

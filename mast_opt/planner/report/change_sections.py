@@ -4,11 +4,21 @@ from collections.abc import Iterable, Mapping
 
 from mast_opt.core.wording import UNKNOWN, gpus, percent, plain
 from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
+from mast_opt.planner.report.result_sections import compared_rows
 from mast_opt.problems.kind.migration_plan import Move, Order
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
+from mast_opt.problems.registry import kind_named
 
 GPUS = "GPUs"
 """The unit of steps with work."""
+SAME = 1e-6
+"""Relative difference of two sums that comes from rounding."""
+ONE_BY_ONE = "the changes one by one, added up"
+ADDED_UP = (
+    " One by one they do not add up to all together: each is undone while the others are made, so what needs two of "
+    "them (a swap, room that one leaves to the other) counts in both rows, and what either brings alone in neither."
+)
+"""Note where the sum of what changes buy is not what they buy together."""
 
 
 def diff_sections(found: Diff) -> tuple[Section, ...]:
@@ -21,21 +31,44 @@ def diff_sections(found: Diff) -> tuple[Section, ...]:
     return (
         Section("Figures", heads, rows, " ".join(found.notes)),
         *(shut if found.shut else ()),
+        *kept_sections(found),
         *worth_sections(found),
         *tables,
     )
 
 
+def kept_sections(found: Diff) -> tuple[Section, ...]:
+    """Section on what keeping the first plan would come to in the second instance, where that is another one."""
+    if found.kept is None:
+        return ()
+    before, after = found.kept, {name: one.after or 0.0 for name, one in {**found.terms, **found.metrics}.items()}
+    rows: list[tuple[Cell, ...]] = [
+        ("objective", plain(before.objective), plain(found.objective.after)),
+        *compared_rows(kind_named(found.kind), [{**before.terms, **before.metrics}, after]),
+        ("limits that it breaks", f"{len(before.violations):,}", f"{found.violations[1]:,}"),
+    ]
+    heads = Form.TEXT.heads("figure", "first plan, kept", "second plan")
+    note = "Both in the second plan's instance: what keeping the first plan would come to."
+    return (Section("If the first plan were kept", heads, tuple(rows), note),)
+
+
 def worth_sections(found: Diff) -> tuple[Section, ...]:
-    """Section on what each independent change buys, the most first."""
+    """Section on what each independent change buys, the most first, after all at once and the sum of the rows."""
     if not found.changes:
         return ()
     heads = (*Form.TEXT.heads("change"), Head("buys", Form.AMOUNT), *Form.TEXT.heads("of which", "keeps"))
-    every = (*((found.together,) if found.together else ()), *found.changes)
-    rows = tuple((one.change, one.buys, _of_which(one.terms), "; ".join(one.keeps) or None) for one in every)
+    rows: list[tuple[Cell, ...]] = [
+        (one.change, one.buys, _of_which(one.terms), "; ".join(one.keeps) or None) for one in found.changes
+    ]
     note = "Growth of the objective if this change alone were undone, and limits that it keeps."
-    note += " Changes that need one another, such as a swap, buy what they buy together." if found.together else ""
-    return (Section("What each change buys", heads, rows, note),)
+    if found.together:
+        whole = found.together
+        total = sum(one.buys for one in found.changes)
+        if abs(total - whole.buys) > SAME * max(abs(total), abs(whole.buys)):
+            rows.insert(0, (ONE_BY_ONE, total, None, None))
+            note += ADDED_UP
+        rows.insert(0, (whole.change, whole.buys, _of_which(whole.terms), "; ".join(whole.keeps) or None))
+    return (Section("What each change buys", heads, tuple(rows), note),)
 
 
 def _of_which(terms: Mapping[str, float]) -> str:

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from mast_opt.core.dates import date_of
-from mast_opt.core.wording import NOTICED, UNKNOWN, counted, gpus, noticed, percent, plain, ratio
+from mast_opt.core.wording import NOTICED, UNKNOWN, as_shown, counted, gpus, noticed, percent, plain, ratio
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
@@ -20,6 +20,7 @@ from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.analysis_hooks import Loss, Risk
 from mast_opt.problems.kind.current_state import CurrentState
+from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, listed
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.registry import kind_of
@@ -207,16 +208,9 @@ def goal_sections(
     """Plans side by side, after doing nothing; a row a figure that is not 0 in all of them. Nothing for one column."""
     if len(figures) < 2:
         return ()
-    kind = kind_of(problem)
-    measured = {name: {**one.verdict.terms, **one.verdict.metrics} for name, one in figures.items()}
-    names = kind.presentation.compared or {name: name for one in figures.values() for name in one.verdict.metrics}
-    units = {name: kind.terms[name].unit if name in kind.terms else name for name in names}
     marks = (1.0, *problem.objective.peak_levels.values())
-    rows = [
-        (title, *(shown(one[name], units[name], marks) for one in measured.values()))
-        for name, title in names.items()
-        if any(noticed(one.get(name, 0.0), units[name]) for one in measured.values())
-    ]
+    measured = [{**one.verdict.terms, **one.verdict.metrics} for one in figures.values()]
+    rows = compared_rows(kind_of(problem), measured, marks)
     rows += [
         (title, *(UNKNOWN if value is None else f"{value:,}" for value in values))
         for title, values in (
@@ -238,6 +232,25 @@ def goal_sections(
     title = "Before and after" if PLAN in figures else "Plans side by side"
     note = UNPROVEN_LOSS if None in losses else ""
     return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows), note),)
+
+
+def compared_rows(
+    kind: Kind[Any, Any], measured: Sequence[Mapping[str, float]], marks: Collection[float] = (1.0,)
+) -> list[tuple[str, ...]]:
+    """Figures of plans side by side, a row a figure that is not 0 in all of them.
+
+    Args:
+        kind: that of the plans.
+        measured: the terms and metrics of each plan.
+        marks: limits of ratios.
+    """
+    names = kind.presentation.compared or {name: name for one in measured for name in one if name not in kind.terms}
+    units = {name: kind.terms[name].unit if name in kind.terms else name for name in names}
+    return [
+        (title, *(shown(one[name], units[name], marks) for one in map(as_shown, measured)))
+        for name, title in names.items()
+        if any(noticed(one.get(name, 0.0), units[name]) for one in measured)
+    ]
 
 
 def _days_title(ways: Iterable[Way]) -> str:

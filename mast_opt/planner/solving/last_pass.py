@@ -20,6 +20,7 @@ from mast_opt.problems.backends.base import Backend
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.kind.schema import Table, Tables
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.mip.program import Term
 from mast_opt.problems.registry import check_plan
@@ -95,25 +96,30 @@ class Settling:
         self, plan: PlanT, verdict: Verdict, most: float, backend: Backend, params: SolveParams
     ) -> tuple[PlanT, Verdict, LastPass]:
         """Best plan found: the one with the fewest differing rows whose objective is at most ``most``."""
-        formulation = self.kind.formulate(self.problem, "base")
-        x, there = formulation.encode(plan), formulation.encode(self.reference)
-        decided = self._decided(formulation.mip)
-        before = _differing(x, there, decided)
+        before = self._rows(plan)
         unchanged = plan, verdict, LastPass(self.name, before, before, 0.0)
         if not before:
             return unchanged
         own = self.kind.verification.verify(self.problem, self.reference)
         if own.ok and self._as_good(own, verdict, most):
             return self.reference, own, LastPass(self.name, before, 0, own.objective - verdict.objective)
+        formulation = self.kind.formulate(self.problem, "base")
+        x, there = formulation.encode(plan), formulation.encode(self.reference)
+        decided = self._decided(formulation.mip)
         result = backend.solve(self._stated(formulation, verdict, most, x, there, decided), replace(params, start=x))
         if result.x is None:
             return unchanged
         found: PlanT = formulation.decode(result.x)
         judged = self.kind.verification.verify(self.problem, found)
-        after = _differing(formulation.encode(found), there, decided)
+        after = self._rows(found)
         if not judged.ok or after >= before or not self._as_good(judged, verdict, most):
             return unchanged
         return found, judged, LastPass(self.name, before, after, judged.objective - verdict.objective)
+
+    def _rows(self, plan: object) -> int:
+        """Number of rows in which a plan differs from that of the last pass."""
+        tables = [self.kind.tables.plan_to_tables(self.problem, one) for one in (plan, self.reference)]
+        return differing_rows(self.kind, *tables)
 
     def _decided(self, mip: Mip) -> IntArray:
         """Columns of the program that hold the plan's decisions, for the last pass."""
@@ -200,6 +206,25 @@ def most_allowed(status: Status, objective: float, bound: float | None, gap: flo
     return most
 
 
-def _differing(x: FloatArray, there: FloatArray, decided: IntArray) -> int:
-    """Number of decisions that differ from those of the plan to stay near."""
-    return int(np.count_nonzero((x[decided] > 1e-9) != (there[decided] > 1e-9)))
+def differing_rows(kind: Kind[Any, Any], one: Tables, other: Tables) -> int:
+    """Number of decisions that only one of two plans has: rows, matched by their labels, of the tables that do not
+    follow from others. A run with another share in the same place is the same row.
+
+    Args:
+        kind: that of the plans.
+        one, other: the tables of the plans.
+    """
+    parts = kind.formulation.fixed_parts
+    decided = [table for table in kind.tables.plan_schema.tables if parts is None or table.name in parts.tables]
+    return sum(len(_keys(table, one) ^ _keys(table, other)) for table in decided)
+
+
+def _keys(table: Table, tables: Tables) -> set[tuple[object, ...]]:
+    """The keys of a plan's table, with labels; None where a cell is empty."""
+    axes = {column.name: column.axis for column in table.columns}
+    columns = []
+    for name in table.key:
+        values, known = tables.get(table.name, name).tolist(), tables.has(table.name, name).tolist()
+        labels = tables.axes.get(axes[name] or "")
+        columns.append([(labels[at] if labels else at) if has else None for at, has in zip(values, known, strict=True)])
+    return set(zip(*columns, strict=True))

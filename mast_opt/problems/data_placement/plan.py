@@ -102,10 +102,17 @@ def gpu_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
     return np.cumsum(asked, axis=2)[:, :-1]
 
 
+def shown_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
+    """[R, K, P] demand as in ``gpu_demand``; where it exceeds the supply by what rounds to nothing, the supply."""
+    asked, supply = gpu_demand(problem, plan), problem.regions.supply_mgpu[:, :, None]
+    over = asked - supply
+    return np.where((supply > 0) & (over > 0) & (over < NOTICED * MILLI), supply, asked)
+
+
 def lacking_gpus(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
     """[R, K] GPUs that a plan's work asks for beyond the supply; what rounds to nothing is nothing."""
-    lacking = (gpu_demand(problem, plan)[:, :, -1] - problem.regions.supply_mgpu) / MILLI
-    return np.where((lacking < NOTICED) | (problem.regions.supply_mgpu == 0), 0.0, lacking)
+    supply = problem.regions.supply_mgpu
+    return np.where(supply == 0, 0.0, np.maximum(shown_demand(problem, plan)[:, :, -1] - supply, 0.0) / MILLI)
 
 
 def first_holder(held: Bools) -> Ints:

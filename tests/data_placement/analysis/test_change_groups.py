@@ -9,8 +9,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.plan_diff import first_changes
-from mast_opt.planner.report.change_sections import worth_sections
+from mast_opt.planner.report.change_sections import ONE_BY_ONE, kept_sections, worth_sections
+from mast_opt.planner.report.result_sections import shown
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.analysis.hooks import change_groups
 from mast_opt.problems.data_placement.entities import Links
@@ -61,7 +63,29 @@ def test_a_difference_says_what_each_change_buys(company: DataPlacement, plan: P
     assert found.together.buys == pytest.approx(found.objective.before - found.objective.after)
     section = worth_sections(found)[0]
     assert section.rows[0][:2] == ("all of these together", found.together.buys)
-    assert len(section.rows) == 1 + len(found.changes)
+    added = sum(one.buys for one in found.changes)
+    apart = added != pytest.approx(found.together.buys, rel=1e-6)
+    assert ("do not add up" in section.note) is apart
+    assert [row[:2] for row in section.rows if row[0] == ONE_BY_ONE] == ([(ONE_BY_ONE, added)] if apart else [])
+    assert len(section.rows) == 1 + apart + len(found.changes)
+    every = replace(found, together=replace(found.together, buys=2 * added))
+    assert worth_sections(every)[0].rows[1][:2] == (ONE_BY_ONE, added)
+
+
+def test_a_difference_says_what_keeping_the_first_plan_comes_to(company: DataPlacement, plan: Plan) -> None:
+    grown = company.with_columns({"options.mgpu": 4 * company.options.mgpu})
+    later = today(grown)
+    assert later is not None
+    found = mast_opt.diff(grown, plan, later, problem_before=company)
+    assert found.kept is not None
+    assert found.kept.metrics["overload_gpus"] > mast_opt.verify(company, plan).metrics["overload_gpus"]
+    assert found.objective.before == mast_opt.verify(company, plan).objective
+    section = kept_sections(found)[0]
+    assert section.rows[0][1:] == (plain(found.kept.objective), plain(found.objective.after))
+    assert {row[0]: row[1] for row in section.rows}["GPUs over the supply"] == shown(
+        found.kept.metrics["overload_gpus"], "gpus"
+    )
+    assert not kept_sections(mast_opt.diff(company, plan, plan)), "the figures before and after say it"
 
 
 def test_equal_plans_have_no_changes(company: DataPlacement, plan: Plan) -> None:

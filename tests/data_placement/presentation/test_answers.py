@@ -60,11 +60,12 @@ def test_a_bill_that_grows_while_the_running_cost_falls_is_explained() -> None:
     plan = mast_opt.solve(problem, "highs", goal="least-change", threads=1).plan
     assert plan is not None
     found = mast_opt.diff(problem, None, plan)
-    (note,) = found.notes
+    note, count = found.notes
+    assert count.startswith(f"{found.rows} rows of decisions are in only one of the plans, as 'solve' counts them")
     assert "running_cost (-5,840) is the price of all work, as if GPUs over the supply existed" in note
     assert "billed_usd_a_month (+5,840)" in note
     assert "overload_usd_a_month (-11,680)" in note
-    assert diff_sections(found)[0].note == note
+    assert diff_sections(found)[0].note == f"{note} {count}"
     assert mast_opt.diff(problem, plan, plan).notes == ()
 
 

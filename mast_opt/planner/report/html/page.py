@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.wording import UNKNOWN, amounts, gap_text, gpus, noticed, percent, plain, ratio
+from mast_opt.core.wording import UNKNOWN, amounts, as_shown, gap_text, gpus, percent, plain, ratio
 from mast_opt.planner.report.html.content import ABSOLUTE_GAP, GAP, Report, headline
 from mast_opt.planner.report.html.palette import DARK, LIGHT
 from mast_opt.problems.kind.presentation import Form, Head, Section
@@ -97,14 +97,15 @@ def _source_of_bound(report: Report) -> str:
 
 def _metrics(report: Report) -> list[dict[str, Any]]:
     """Each metric of the reported plan after and before, and whether either is shown, since it is not 0."""
-    before = {} if report.before is None else report.before.metrics
+    after = as_shown(report.verdict.metrics)
+    before = {} if report.before is None else as_shown(report.before.metrics)
     rows = [
         {
             "name": name,
             "words": in_words(name),
             "value": repr(value),
-            "text": plain(noticed(value, name)),
-            "before": None if name not in before else plain(noticed(before[name], name)),
+            "text": plain(after[name]),
+            "before": None if name not in before else plain(before[name]),
         }
         for name, value in report.verdict.metrics.items()
     ]

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mast_opt.core.solve_result import Status
-from mast_opt.core.wording import UNKNOWN, counted, listed, named, noticed, of_term, percent, plain
+from mast_opt.core.wording import UNKNOWN, as_shown, counted, listed, named, of_term, percent, plain
 from mast_opt.planner.analysis.alternatives import Reasons, grouped
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.marginal_values import Marginals
@@ -163,7 +163,7 @@ def _show_figures(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
         ("Key figures", [{} if found is None else found.metrics for found in verdicts]),
     ):
         names = dict.fromkeys(name for column in columns for name in column)
-        seen = [{key: noticed(value, key) for key, value in column.items()} for column in columns]
+        seen = [as_shown(column) for column in columns]
         rows = [(name, *(plain(column.get(name)) for column in seen)) for name in names]
         kept = [row for row in rows if any(column.get(row[0]) for column in seen)]
         if title == "Key figures" and any(one.way.days for one in outcomes):

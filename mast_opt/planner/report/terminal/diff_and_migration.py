@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from mast_opt.core.wording import UNKNOWN, counted, noticed, plain
+from mast_opt.core.wording import UNKNOWN, as_shown, counted, plain
 from mast_opt.planner.analysis.plan_diff import Change, Diff
 from mast_opt.planner.report import change_sections, result_sections
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
@@ -28,7 +28,7 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
     _figures(console, "Metrics", found.metrics, partial=partial)
     for words in () if partial else found.notes:
         print_words(console, words, style="dim")
-    for section in change_sections.worth_sections(found):
+    for section in (*change_sections.kept_sections(found), *change_sections.worth_sections(found)):
         show_section(console, section, rows)
     for table in (*found.tables, *found.instance):
         if table.differs:
@@ -49,10 +49,14 @@ def _figures(console: Console, title: str, changes: Mapping[str, Change], *, par
     """Print a row for each figure of a difference; where only a part of today is known, the difference says nothing and
     is left out.
     """
-    shown = {
-        name: Change(*(value and noticed(value, name) for value in (change.before, change.after)))
-        for name, change in changes.items()
-    }
+    before, after = (
+        as_shown({name: value for name, value in side.items() if value is not None})
+        for side in (
+            {name: change.before for name, change in changes.items()},
+            {name: change.after for name, change in changes.items()},
+        )
+    )
+    shown = {name: Change(before.get(name), after.get(name)) for name in changes}
     rows = [
         (name, plain(change.before), plain(change.after), UNKNOWN if partial else signed(change.by))
         for name, change in shown.items()

@@ -1,4 +1,4 @@
-"""Progress of a command in one live line on stderr; silent where stderr is no terminal."""
+"""Progress of a command on stderr: one live line in a terminal, and elsewhere a plain line now and then if asked."""
 
 import threading
 import time
@@ -13,22 +13,33 @@ from mast_opt.core.wording import percent, plain
 
 PATIENCE_S = 1.0
 """Seconds within which a command needs no progress line."""
+FIRST_S, LONGEST_S = 2.0, 60.0
+"""Seconds until the first plain line, and most between two; they double from one to the next."""
 
 
 class Progress:
     """A context manager to be called with each event.
 
     Args:
-        console: where the line goes; nothing is shown unless that is a terminal.
+        console: where the line goes.
         title: what is being done, or by which solver.
         time_limit_s: for the whole command, or None.
         elapsed_s: of the limit, already spent.
         waiting: what to say until there is an incumbent.
+        lines: whether plain lines are printed where the console is no terminal; otherwise nothing is shown there.
     """
 
     def __init__(
-        self, console: Console, title: str, time_limit_s: float | None = None, elapsed_s: float = 0.0, waiting: str = ""
+        self,
+        console: Console,
+        title: str,
+        time_limit_s: float | None = None,
+        elapsed_s: float = 0.0,
+        waiting: str = "",
+        *,
+        lines: bool = False,
     ) -> None:
+        self._console = console
         self._title = title
         self._waiting = waiting
         self._limit_s = time_limit_s
@@ -39,7 +50,11 @@ class Progress:
         self._lock = threading.Lock()
         self._spinner = Spinner("dots" if console.encoding.startswith("utf") else "line")
         self._live = Live(console=console, get_renderable=self._render, transient=True, refresh_per_second=4)
-        self._timer = threading.Timer(PATIENCE_S, self._open) if console.is_terminal else None
+        self._timer: threading.Timer | None = None
+        if console.is_terminal:
+            self._timer = threading.Timer(PATIENCE_S, self._open)
+        elif lines:
+            self._timer = threading.Timer(FIRST_S, self._print, [FIRST_S])
 
     def __call__(self, event: Event) -> None:
         """The next event to show. Time spent compiling is left out of the clock."""
@@ -59,9 +74,9 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._timer is None:
             return
-        self._timer.cancel()
         with self._lock:
             self._closed = True
+            self._timer.cancel()
             self._live.stop()
 
     def _open(self) -> None:
@@ -69,6 +84,16 @@ class Progress:
         with self._lock:
             if not self._closed:
                 self._live.start()
+
+    def _print(self, waited_s: float) -> None:
+        """Print a plain line now, and the next one after twice the wait."""
+        with self._lock:
+            if self._closed:
+                return
+            self._console.print(self.line(), soft_wrap=True)
+            self._timer = threading.Timer(min(2 * waited_s, LONGEST_S), self._print, [2 * waited_s])
+            self._timer.daemon = True
+            self._timer.start()
 
     def _render(self) -> Spinner:
         """Render the progress line in the terminal as it is now."""

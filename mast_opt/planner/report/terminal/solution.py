@@ -9,7 +9,7 @@ from rich.text import Text
 
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import gap_text, noticed, of_term, percent, plain, seconds
+from mast_opt.core.wording import as_shown, gap_text, of_term, percent, plain, seconds
 from mast_opt.planner.analysis.goals import PLAN, Figures, figures_of
 from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
@@ -157,12 +157,12 @@ def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, sta
 def _metrics(console: Console, metrics: Mapping[str, float]) -> None:
     """Print a solution's key figures, two a line where the terminal is wide enough."""
     console.print()
-    console.print(_in_pairs(metrics.items(), console.width))
+    console.print(_in_pairs(as_shown(metrics).items(), console.width))
 
 
 def _in_pairs(items: Iterable[tuple[str, float]], width: int) -> Table:
     """Table of key figures of a solution for the terminal, two figures abreast where there is room."""
-    cells = [cell for name, value in items for cell in (name, plain(noticed(value, name)))]
+    cells = [cell for name, value in items for cell in (name, plain(value))]
     abreast = 4 if width >= 72 else 2
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0), title="Key figures")
     table.title_style, table.title_justify = "bold", "left"

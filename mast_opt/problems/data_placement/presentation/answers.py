@@ -4,7 +4,7 @@ import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted, gpus, noticed, plain, ratio
+from mast_opt.core.wording import as_shown, counted, gpus, noticed, plain, ratio
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, money_counts
 from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
@@ -68,7 +68,9 @@ def _overload(p: DataPlacement, before: Verdict | None, after: Verdict, plan: Pl
     """Answer on overload: worst demand over supply, and in how many regions and GPU types."""
     over, supplied = int((lacking_gpus(p, plan) > 0).sum()), int((p.regions.supply_mgpu > 0).sum())
     worst = " → ".join(
-        ratio(one.metrics["peak_ratio"], (1.0, *p.objective.peak_levels.values())) for one in (before, after) if one
+        ratio(as_shown(one.metrics)["peak_ratio"], (1.0, *p.objective.peak_levels.values()))
+        for one in (before, after)
+        if one
     )
     words = f"Worst demand over supply. Demand exceeds supply in {over} of {supplied} region/GPU-type pairs."
     return Answer("Overload", worst, words, details.BINDING)

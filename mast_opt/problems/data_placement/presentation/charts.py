@@ -1,6 +1,6 @@
 """Charts of a data-placement plan: GPU demand over supply, fill of storage and CPU, traffic between regions.
 
-Every figure comes from the verifier's half of the problem (``measure``), none from a solver.
+Every figure comes from the plan, none from a solver.
 """
 
 from typing import Any
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.problems.data_placement.analysis.current_state import complete
-from mast_opt.problems.data_placement.plan import Plan, lacking_gpus, read_positions, today
-from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
+from mast_opt.problems.data_placement.plan import Plan, lacking_gpus, read_positions, shown_demand, today
+from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
-from mast_opt.problems.data_placement.verification.measures import Activity, gpu_demand, totals
+from mast_opt.problems.data_placement.verification.measures import totals
 from mast_opt.problems.kind.presentation import Bars, Chart, Flows, HeatMap, Scale, Values, grid
 
 OUTSIDE = "outside"
@@ -23,19 +23,12 @@ def charts(problem: DataPlacement, plan: Plan) -> tuple[Chart, ...]:
     """Charts in the order of reading: GPUs by region, GPUs by tier, storage, CPU, copies, remote reads."""
     p, plan = problem, in_full(problem, plan)
     before = today(p) if complete(p) else None
-    asked = gpu_demand(p, _activity(p, plan))
-    asked_today = None if before is None else gpu_demand(p, _activity(p, before))
+    asked, asked_today = shown_demand(p, plan), None if before is None else shown_demand(p, before)
     pictures: list[Chart] = []
     if p.gpu_types:
         pictures += [_heat(p, asked_today, asked, int((lacking_gpus(p, plan) > 0).sum())), _tiers(p, asked)]
     pictures += [_storage(p, plan), _cpu(p, before, plan), _copies(p, plan), _reads(p, plan)]
     return tuple(picture for picture in pictures if not isinstance(picture, Flows) or picture.flows)
-
-
-def _activity(problem: DataPlacement, plan: Plan) -> Activity:
-    """The decisions that the figures here need."""
-    none: list[Ints] = [np.zeros(0, np.int64)] * 6
-    return Activity(plan.place, *(*plan.rows("run"), *none))
 
 
 def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[Any], over: int) -> HeatMap:
@@ -59,7 +52,7 @@ def _over_supply(problem: DataPlacement, asked: NDArray[Any]) -> tuple[Values, .
     supply = problem.regions.supply_mgpu.tolist()
     return grid(
         [
-            [need / (SHARE * have) if have else None for need, have in zip(needs, haves, strict=True)]
+            [need / have if have else None for need, have in zip(needs, haves, strict=True)]
             for needs, haves in zip(asked[:, :, -1].tolist(), supply, strict=True)
         ]
     )
@@ -72,7 +65,7 @@ def _tiers(problem: DataPlacement, asked: NDArray[Any]) -> Bars:
     total = asked.sum(axis=0)
     for at, tier in enumerate(p.tiers):
         name = f"demand of tier {tier}" if at == 0 else f"demand of tiers up to {tier}"
-        series.append((name, tuple(float(need) / SHARE / MILLI for need in total[:, at].tolist())))
+        series.append((name, tuple(need / MILLI for need in total[:, at].tolist())))
     return Bars("GPU demand and supply by tier", "GPU type", p.gpu_types, tuple(series), "GPUs")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted, noticed
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, Piece, parts
-from mast_opt.problems.data_placement.plan import Plan, gpu_demand
+from mast_opt.problems.data_placement.plan import Plan, shown_demand
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits
@@ -98,7 +98,7 @@ def what_binds(problem: DataPlacement, plan: Plan) -> Section:
     """A row for each limit that the plan fills, the fullest first."""
     p = problem
     regions = len(p.regions)
-    demand = gpu_demand(p, plan)[:, :, -1]
+    demand = shown_demand(p, plan)[:, :, -1]
     found: list[tuple[str, str, float, float, str]] = [
         (
             "GPUs",

@@ -10,7 +10,7 @@ from mast_opt.core.wording import counted
 from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.limits import LIMITS
-from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, read_positions, today
+from mast_opt.problems.data_placement.plan import Plan, lacking_gpus, read_positions, shown_demand, today
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits
@@ -55,7 +55,7 @@ def _gpus(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
     region, kind = np.nonzero(p.regions.supply_mgpu)
     supply = p.regions.supply_mgpu[region, kind]
-    after = gpu_demand(p, plan)[region, kind]
+    after = shown_demand(p, plan)[region, kind]
     ratio = after[:, -1] / supply
     columns = [
         (Head("region"), [p.regions.labels[r] for r in region]),
@@ -64,7 +64,7 @@ def _gpus(problem: DataPlacement, plan: Plan) -> Section:
     ]
     runs_today = today(p)
     if runs_today is not None:
-        before = gpu_demand(p, runs_today)[region, kind, -1]
+        before = shown_demand(p, runs_today)[region, kind, -1]
         part = "" if complete(p) else "known "
         columns.append((Head(f"{part}demand before", Form.GPUS), (before / MILLI).tolist()))
         columns.append((Head(f"{part}ratio before", Form.RATIO), (before / supply).tolist()))

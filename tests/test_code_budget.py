@@ -30,7 +30,7 @@ BUDGET = {
     "planner/bench": 1902,
     "planner/builders": 477,
     "planner/importers": 2083,
-    "planner/io": 3533,
+    "planner/io": 3362,
     "planner/proof": 1454,
     "planner/report": 2667,
     "planner/solving": 2498,

@@ -12,7 +12,6 @@ import pytest
 import xlsxwriter
 
 from mast_opt.planner.io import read
-from mast_opt.planner.io.readers.formulas import Calculator, HeldCells, NotComputed
 from tests.io.conftest import faults_of, places
 from tests.io.toy import GOOD
 
@@ -70,30 +69,15 @@ def write(request: pytest.FixtureRequest) -> Write:
     return found
 
 
-@pytest.mark.parametrize("formula", ["=1/4", "=25%", "=C3", "=SUM(C3)", "=MIN(C3:C9,1)", "=(1+C$3*2)/6", "=0.5^2"])
-def test_arithmetic_is_computed(tmp_path: Path, write: Write, formula: str) -> None:
-    plain = content(write(tmp_path / "plain.xlsx", {}))
-    assert content(write(tmp_path / "toy.xlsx", {"sites!C2": formula})) == plain
-
-
-def test_references_lead_through_formulas_and_sheets(tmp_path: Path, write: Write) -> None:
-    changes = {"items!A5": "=sites!A2", "items!B5": "=sites!B3/20", "items!C5": "=B5", "items!D5": "=holds!A9"}
-    cells = {"items!A5": "eu", "items!B5": 1, "items!C5": 1, "items!D5": 0}
-    assert content(write(tmp_path / "toy.xlsx", changes)) == content(write(tmp_path / "plain.xlsx", cells))
-
-
-@pytest.mark.parametrize(
-    "formula", ["=VLOOKUP(A2,sites!A:B,2)", "=C2", "=1/0", "=A2*2", "=SUM(nowhere!A1)", "=limit", "=C3&C3", "=2>1"]
-)
-def test_the_rest_is_refused_with_its_cell(tmp_path: Path, write: Write, formula: str) -> None:
+@pytest.mark.parametrize("formula", ["=1/4", "=VLOOKUP(A2,sites!A:B,2)", "=C2", "=limit", "=2>1"])
+def test_a_formula_without_a_value_is_refused_with_its_cell(tmp_path: Path, write: Write, formula: str) -> None:
     [fault, *others] = faults_of(write(tmp_path / "toy.xlsx", {"sites!C2": formula}))
     assert (fault.file, fault.row, fault.column, fault.value) == ("toy.xlsx: sites", 2, "headroom", formula)
-    assert "save the workbook once in Excel or LibreOffice (cell C2;" in fault.expected
+    assert "save the workbook once in Excel or LibreOffice (cell C2)" in fault.expected
     assert not others
 
 
 def test_a_formula_in_the_header_is_no_missing_key(tmp_path: Path, write: Write) -> None:
-    assert content(write(tmp_path / "toy.xlsx", {"instance!B4": "=3-2"})) == content(write(tmp_path / "plain.xlsx", {}))
     assert places(write(tmp_path / "other.xlsx", {"instance!B4": "=TODAY()"})) == [
         ("other.xlsx: instance", 4, None, "=TODAY()")
     ]
@@ -119,14 +103,17 @@ def test_an_array_formula_fills_cells_that_have_no_formula(tmp_path: Path) -> No
 
 def test_values_that_a_program_stored_are_read(tmp_path: Path) -> None:
     path = tmp_path / "toy.xlsx"
-    book = xlsxwriter.Workbook(path)
+    book = xlsxwriter.Workbook(tmp_path / "stored.xlsx")
     for name, rows in SHEETS.items():
         sheet = book.add_worksheet(name)
         for at, row in enumerate(rows):
             sheet.write_row(at, 0, row)
     book.get_worksheet_by_name("sites").write_formula("C2", "=VLOOKUP(A2,A:A,1)", None, 0.25)
-    book.get_worksheet_by_name("holds").write_formula("A2", '=""', None, "")
+    book.get_worksheet_by_name("holds").write_formula("A2", '=""', None, "nothing")
     book.close()
+    with zipfile.ZipFile(tmp_path / "stored.xlsx") as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b"<v>nothing</v>", b"<v></v>"))
     assert content(path) == content(by_openpyxl(tmp_path / "plain.xlsx", {}))
 
 
@@ -152,35 +139,3 @@ def test_a_prefix_of_the_namespace_changes_nothing(tmp_path: Path) -> None:
         (3, "an Excel error"),
         (2, "=RAND()"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("formula", "value"),
-    [
-        ("-2^2", 4.0),
-        ("2^3^2", 64.0),
-        ("2^-1", 0.5),
-        ("50%*4", 2.0),
-        ("8/2/2", 2.0),
-        ("1-2-3", -4.0),
-        ("--1", 1.0),
-        ("1.5e2+.5", 150.5),
-        ("sum(A1:B2, 1)", 11.0),
-        ("MAX(A1:B2)", 4.0),
-        ("'it''s'!A1+1", 8.0),
-        ('"a""b"', 'a"b'),
-        ("$A$1", 1.0),
-        ("Z9", 0.0),
-    ],
-)
-def test_formulas_mean_what_excel_says(formula: str, value: float | str) -> None:
-    cells = {"s": [[1.0, 2.0], [3.0, 4.0]], "it's": [[7.0]]}
-    held = {"s": HeldCells(formulas={(1, 9): formula}), "it's": HeldCells()}
-    assert Calculator(held, cells.__getitem__).value("s", (1, 9)) == value
-
-
-@pytest.mark.parametrize("formula", ["", "1+", "(1", "1 2", "SUM()", "A1:B2", "1e999", "(" * 200, "A1(2)", "Tab[x]"])
-def test_no_value_is_guessed(formula: str) -> None:
-    held = {"s": HeldCells(formulas={(1, 9): formula})}
-    with pytest.raises(NotComputed):
-        Calculator(held, lambda sheet: [[1.0, 2.0], [3.0, 4.0]]).value("s", (1, 9))

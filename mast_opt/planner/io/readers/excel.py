@@ -18,7 +18,7 @@ from mast_opt.planner.io.faults import Faults, shortened
 from mast_opt.planner.io.raw_table import RawTable, is_note, raw_table
 from mast_opt.planner.io.readers.archive import TooLarge, check_archive, check_sheet
 from mast_opt.planner.io.readers.base import Untyped, read_bytes
-from mast_opt.planner.io.readers.formulas import Calculator, HeldCells, NotComputed, Place, cell_name, held_cells
+from mast_opt.planner.io.readers.formulas import HeldCells, Place, cell_name, held_cells
 
 Cell = Any
 """Types that calamine makes of a cell: str (empty for an empty cell), float, bool, or a date."""
@@ -40,8 +40,6 @@ class ExcelSource:
         self._faults = faults
         self._book: calamine.CalamineWorkbook | None = None
         self._held: dict[str, HeldCells] = {}
-        self._shown: dict[str, list[list[Cell]]] = {}
-        self._calculator = Calculator(self._held, self._as_shown)
         data = read_bytes(path, path.name, faults, most=MOST_DOCUMENT_BYTES)
         if data is None:
             return
@@ -134,37 +132,19 @@ class ExcelSource:
 
     def _rows(self, name: str) -> tuple[list[list[Cell]], Failed] | None:
         """The cells of a sheet, and those that hold something which is not known; None, with a fault, for no sheet."""
+        assert self._book is not None
         try:
-            rows = self._as_shown(name)
+            rows = self._book.get_sheet_by_name(name).to_python(skip_empty_area=False)
         except calamine.CalamineError as error:
             self._faults.add(self.file(name), f"a sheet that can be read ({shortened(str(error))})")
             return None
         held = self._held.get(name, HeldCells())
         failed = dict.fromkeys(held.errors, ("an Excel error", "a value (the formula in this cell fails)", ""))
-        computed: dict[Place, Cell] = {}
-        for place, formula in held.formulas.items():
-            try:
-                computed[place] = self._calculator.value(name, place)
-            except NotComputed as error:
-                computed[place] = ""
-                failed[place] = (f"={formula}", _UNCOMPUTED, f" (cell {cell_name(place)}; {error})")
-        if computed:
-            height = max(len(rows), *(row for row, _ in computed))
-            width = max(*(len(row) for row in rows), *(column + 1 for _, column in computed))
-            rows = [[*row, *[""] * (width - len(row))] for row in (*rows, *([] for _ in range(height - len(rows))))]
-            for (row, column), value in computed.items():
-                rows[row - 1][column] = value
+        for (row, column), formula in held.formulas.items():
+            failed[row, column] = (f"={formula}", _UNCOMPUTED, f" (cell {cell_name((row, column))})")
+            if row <= len(rows) and column < len(rows[row - 1]):
+                rows[row - 1][column] = ""
         return rows, failed
-
-    def _as_shown(self, name: str) -> list[list[Cell]]:
-        """Cells of a workbook's sheet as they are shown, with rows of its formulas kept."""
-        assert self._book is not None
-        if name not in self._shown:
-            rows = self._book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-            if not any(held.formulas for held in self._held.values()):
-                return rows
-            self._shown[name] = rows
-        return self._shown[name]
 
     def _merged(self, name: str) -> Iterator[tuple[Place, tuple[str, str, str]]]:
         """Cells of a workbook below the heads that show the value of another one."""

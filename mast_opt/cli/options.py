@@ -19,7 +19,6 @@ from cyclopts.validators import Number
 
 from mast_opt.cli.invocation import Run
 from mast_opt.core.errors import UsageError
-from mast_opt.core.executor import EXECUTORS, RAY, check_address
 from mast_opt.core.limits import MOST_FREEZE_BYTES, read_regular
 from mast_opt.core.solve_limits import SolveLimits, TimeLimits
 from mast_opt.planner.io.readers.folder import read_toml
@@ -60,13 +59,6 @@ RayOption = Annotated[
     str | None,
     Parameter(help="Spread the solves over the Ray cluster at this address (auto), as many as it has processors."),
 ]
-BlockWorkersOption = Annotated[
-    str | None,
-    Parameter(help="Divide the instance into blocks, one for each of --threads processes: processes. Or ray."),
-]
-BlockRayOption = Annotated[
-    str | None, Parameter(help="Divide the instance into blocks, solved on the Ray cluster at this address (auto).")
-]
 Force = Annotated[bool, flag("Overwrite an existing output of the same type.")]
 Strict = Annotated[bool, flag("Treat warnings about the input as errors (exit code 2).")]
 Param = Annotated[
@@ -84,8 +76,6 @@ LimitOption = Annotated[
     repeated("NAME=VALUE: the most that a whole plan may have, such as copied_tb=12; NAME=none: no limit."),
 ]
 ParamFile = Annotated[Path | None, Parameter(help="A TOML file of such parameters; --param wins over it.")]
-BLOCK_WORKERS, BLOCK_RAY = "blocks.workers", "blocks.ray"
-"""Parameters that --workers and --ray set, of solvers that have them."""
 WEIGHTED = "weighted"
 """Value of --order that asks for a weighted sum."""
 TheRun = Annotated[Run, Parameter(parse=False)]
@@ -138,28 +128,6 @@ def params_given(kind: Kind[Any, Any], solver: str, texts: Sequence[str] | None,
     except UsageError as error:
         owner = solver if solver in kind.solvers.params else kind.name
         raise UsageError(f"{error}\n'mast-opt backends {owner}' lists its parameters") from None
-
-
-def block_params(kind: Kind[Any, Any], solver: str, workers: str | None, ray: str | None) -> list[str]:
-    """Parameters in the form of --param that --workers and --ray stand for.
-
-    Raises:
-        UsageError: the solver does not divide instances, or what is given does not fit.
-    """
-    if workers is None and ray is None:
-        return []
-    able = [name for name, cls in kind.solvers.params.items() if BLOCK_WORKERS in cls.parameters()]
-    if solver not in able:
-        others = f"of those for {kind.name} these do: {', '.join(able)}" if able else f"none for {kind.name} does"
-        raise UsageError(f"--workers and --ray divide an instance, which {solver} does not; {others}")
-    if workers not in (None, *EXECUTORS):
-        raise UsageError(f"--workers {workers}: expected one of: {', '.join(EXECUTORS)}")
-    if ray is None:
-        return [f"{BLOCK_WORKERS}={workers}"]
-    if workers not in (None, RAY):
-        raise UsageError(f"--ray {ray} is for workers on a Ray cluster, and --workers says {workers}; leave one out")
-    check_address(ray)
-    return [f"{BLOCK_WORKERS}={RAY}", f"{BLOCK_RAY}={ray}"]
 
 
 def overrides_given(

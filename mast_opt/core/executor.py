@@ -7,7 +7,6 @@ an extra and imported only here.
 import logging
 import multiprocessing
 import os
-import pickle
 import re
 import signal
 import threading
@@ -16,11 +15,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 from mast_opt.core.errors import BackendUnavailable, UsageError
 
@@ -28,8 +24,6 @@ GivenT = TypeVar("GivenT")
 FoundT = TypeVar("FoundT")
 GivenInT = TypeVar("GivenInT", contravariant=True)
 FoundOutT = TypeVar("FoundOutT", covariant=True)
-SharedInT = TypeVar("SharedInT")
-SharedT = TypeVar("SharedT", covariant=True)
 
 THREADS, PROCESSES, RAY = "threads", "processes", "ray"
 EXECUTORS = (THREADS, PROCESSES, RAY)
@@ -58,25 +52,11 @@ class Call(Protocol[GivenInT, FoundOutT]):
         """Return the result of a call; return soon after ``cancel`` is set."""
 
 
-class Shared(Protocol[SharedT]):
-    """Value for several calls that travels to each worker once; the handle can be pickled as an argument."""
-
-    def get(self) -> SharedT:
-        """The shared value of calls made elsewhere; it must not be changed."""
-
-
 class Executor(Protocol):
     """Interface of an executor: a place where calls are made."""
 
     size: int
     """Number of calls at a time."""
-
-    def share(self, value: SharedInT) -> Shared[SharedInT]:
-        """Share a value for calls until the executor is closed.
-
-        Args:
-            value: a picklable object.
-        """
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         """Make a call in the executor, and return its result.
@@ -141,65 +121,9 @@ def connected_ray(address: str) -> Any:  # noqa: ANN401 - a module without types
     return ray
 
 
-@dataclass(frozen=True, eq=False)
-class _Here(Generic[SharedT]):
-    value: SharedT
-
-    def get(self) -> SharedT:
-        """The shared value itself, in the process that shares it."""
-        return self.value
-
-
-@dataclass(frozen=True)
-class _InFile(Generic[SharedT]):
-    """A value pickled in a file; each process keeps the last value that it has read."""
-
-    path: Path
-
-    def get(self) -> SharedT:
-        """The shared value, read from its file once in each process.
-
-        Calls whose worker was lost are made in threads of this process, so several may ask for different values.
-        """
-        with _kept.lock:
-            if _kept.path != self.path:
-                _kept.path, _kept.value = None, None
-                with self.path.open("rb") as file:
-                    _kept.value = pickle.load(file)
-                _kept.path = self.path
-            return cast(SharedT, _kept.value)
-
-
-@dataclass
-class _Kept:
-    path: Path | None = None
-    value: object = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-_kept = _Kept()
-
-
-@dataclass(frozen=True)
-class _InStore(Generic[SharedT]):
-    """A value in the object store of a Ray cluster."""
-
-    reference: Any
-
-    def get(self) -> SharedT:
-        """The shared value, from the store of Ray."""
-        import ray
-
-        return cast(SharedT, ray.get(self.reference))
-
-
 class _Threads:
     def __init__(self, size: int, cancel: threading.Event) -> None:
         self.size, self._cancel = size, cancel
-
-    def share(self, value: SharedInT) -> Shared[SharedInT]:
-        """Share a value among threads."""
-        return _Here(value)
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         """Run a call in this thread."""
@@ -216,8 +140,6 @@ class _Processes:
     def __init__(self, size: int) -> None:
         self._context = multiprocessing.get_context("spawn")
         self.size, self._lock = size, threading.Lock()
-        self._folder: TemporaryDirectory[str] | None = None
-        self._files = 0
         self._reader, self._writer = self._context.Pipe(duplex=False)
         self._pool = self._begun()
 
@@ -249,17 +171,6 @@ class _Processes:
                 pool.shutdown(wait=False, cancel_futures=True)
                 self._pool = self._begun()
 
-    def share(self, value: SharedInT) -> Shared[SharedInT]:
-        """Share a value among processes, as a file."""
-        with self._lock:
-            if self._folder is None:
-                self._folder = TemporaryDirectory(prefix="mast-opt-")
-            self._files += 1
-            path = Path(self._folder.name) / str(self._files)
-        with path.open("wb") as file:
-            pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
-        return _InFile(path)
-
     def stop(self) -> None:
         """Tell every process to stop what it does."""
         with self._lock:
@@ -270,8 +181,6 @@ class _Processes:
         self.stop()
         self._pool.shutdown(cancel_futures=True)
         self._reader.close()
-        if self._folder is not None:
-            self._folder.cleanup()
 
 
 @contextmanager
@@ -312,10 +221,6 @@ class _Ray:
     def __init__(self, address: str) -> None:
         self._ray = connected_ray(address)
         self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-
-    def share(self, value: SharedInT) -> Shared[SharedInT]:
-        """Share a value among workers, in the store of Ray."""
-        return _InStore(self._ray.put(value))
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         """Run a call as a task of Ray."""

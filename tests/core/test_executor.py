@@ -6,12 +6,11 @@ import os
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mast_opt.core.errors import BackendUnavailable
-from mast_opt.core.executor import Executor, Shared, WorkerLost, _Kept, executor
+from mast_opt.core.executor import Executor, WorkerLost, executor
 
 pytestmark = pytest.mark.second_tier
 
@@ -59,35 +58,6 @@ def test_a_process_that_crashes_is_lost_and_another_takes_its_place() -> None:
             with pytest.raises(WorkerLost):
                 run(workers, "crash")
             assert run(workers, "hello").startswith("hello ")
-
-
-def look(shared: Shared[list[int]], cancel: threading.Event) -> tuple[int, bool]:
-    """The sum of a shared value, and whether it is the object of the last call."""
-    value = shared.get()
-    return sum(value), shared.get() is value
-
-
-@pytest.mark.parametrize("name", ["threads", "processes"])
-def test_a_value_is_shared_by_calls(name: str) -> None:
-    with executor(name, 1, threading.Event()) as workers:
-        handles = [workers.share([1, 2]), workers.share([3, 4])]
-        for handle, total in zip([*handles, *handles], (3, 7, 3, 7), strict=True):
-            assert workers.run(look, handle, lambda: False) == (total, True)
-
-
-def test_threads_of_one_process_get_their_own_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls whose worker was lost are made side by side in the process that shared the values."""
-
-    class Slow(_Kept):
-        def __setattr__(self, name: str, value: object) -> None:
-            super().__setattr__(name, value)
-            time.sleep(0.01)
-
-    monkeypatch.setattr("mast_opt.core.executor._kept", Slow())
-    with executor("processes", 1, threading.Event()) as workers:
-        values = [workers.share(number) for number in range(4)]
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(lambda one: one.get(), values)) == [0, 1, 2, 3]
 
 
 def test_a_process_that_does_not_stop_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:

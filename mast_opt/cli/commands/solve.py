@@ -94,8 +94,6 @@ def command(
     ] = None,
     param: options.Param = None,
     params: options.ParamFile = None,
-    workers: options.BlockWorkersOption = None,
-    ray: options.BlockRayOption = None,
     cross_check: Annotated[
         str | None,
         Parameter(
@@ -140,8 +138,6 @@ def command(
         mast-opt solve my-instance --solver highs --cross-check scip
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
         mast-opt solve my-instance --solver tetris --log
-        mast-opt solve my-instance --solver tetris --threads 8 --workers processes
-        mast-opt solve my-instance --solver tetris --ray 10.0.0.1:6379
         mast-opt solve plan-me.xlsx --out results.xlsx
         mast-opt solve my-instance --json | jq .objective
     """
@@ -151,7 +147,7 @@ def command(
     overrides = options.overrides_given(weight, order, limit)
     single: dict[str, object] = {"--goal": goal, "--weight": weight, "--order": order, "--start": start, "--log": log}
     single |= {"--events": events, "--cross-check": cross_check, "--option": option, "--param": param}
-    single |= {"--params": params, "--workers": workers, "--ray": ray, "--iterations": iterations, "--freeze": freeze}
+    single |= {"--params": params, "--iterations": iterations, "--freeze": freeze}
     single |= {"--formulation": formulation != "base", "--from": previous}
     _refuse_with_goals(single if goals else {})
     _refuse_with_from({"--start": start, "--near": near, "--cross-check": cross_check} if previous else {})
@@ -162,8 +158,7 @@ def command(
         reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
-        divided = options.block_params(reading.kind, solver, workers, ray)
-        chosen = options.params_given(reading.kind, solver, [*(param or ()), *divided], params)
+        chosen = options.params_given(reading.kind, solver, param, params)
         stated = overrides.applied_to(problem)
         run.warn(reading.warnings, strict=strict)
         begin, close = (None if one is None else _start(run, problem, one) for one in (start, near))

@@ -12,7 +12,6 @@ from mast_opt.problems.data_placement.tetris.annealing.cooling_schedule import C
 from mast_opt.problems.data_placement.tetris.annealing.kernel import KernelRuns
 from mast_opt.problems.data_placement.tetris.annealing.multistart import RestartGenerator
 from mast_opt.problems.data_placement.tetris.annealing.parallel import ParallelAnnealing
-from mast_opt.problems.data_placement.tetris.blocks.clusters import block_of_workloads
 from mast_opt.problems.data_placement.tetris.decomposition import undivided
 from mast_opt.problems.data_placement.tetris.gibbs.sweeps import GibbsSweeps
 from mast_opt.problems.data_placement.tetris.incumbent import SearchPlan, decisions
@@ -51,7 +50,6 @@ def rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
     if problem is None or _has_partitions(problem):
         found.append(Rehearsal("partitions", _partition))
     found.append(Rehearsal("construction", _construct))
-    found.append(Rehearsal("blocks", _divide))
     return tuple(found)
 
 
@@ -127,12 +125,6 @@ def _partition(tools: SearchContext) -> None:
     _, a = _sample()
     watch = SearchMonitor(StoppingCriteria(iterations=1))
     multilevel_state(a, first_state(a, False, 1), False, TimeBudget(watch, 1.0), tools.rng, _FewNodes())
-
-
-def _divide(tools: SearchContext) -> None:
-    """Rehearse the division of a data placement into blocks."""
-    problem, _ = _sample()
-    block_of_workloads(problem, 2, PARAMS.blocks)
 
 
 def _sweep(tools: SearchContext) -> None:

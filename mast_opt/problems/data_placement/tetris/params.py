@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mast_opt.problems.data_placement.tetris.annealing.params import CoolingParams, MultistartParams, OperatorParams
-from mast_opt.problems.data_placement.tetris.blocks.params import BlockParams
 from mast_opt.problems.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.problems.data_placement.tetris.lagrangian.params import RelaxationParams, TreeCutParams
 from mast_opt.problems.data_placement.tetris.lagrangian.spectral import SpectralParams
@@ -39,7 +38,6 @@ class TetrisParams(Params):
     neighbourhoods: NeighbourhoodParams = group(NeighbourhoodParams(), "Fix-and-optimise.")
     workloads_only: WorkloadsOnlyParams = group(WorkloadsOnlyParams(), "Lexicographic terms of work.")
     completion: CompletionParams = group(CompletionParams(), "What the search leaves open.")
-    blocks: BlockParams = group(BlockParams(), "Blocks, solved by processes or a Ray cluster.")
     plan_limits: PlanLimitParams = group(PlanLimitParams(), "Hard limits on the whole plan.")
     reserve: ClassVar[float] = 0.04
     """Share of the time that is reserved for handing the plan over."""

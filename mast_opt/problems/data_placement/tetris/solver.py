@@ -3,10 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
-from mast_opt.core.errors import UnsupportedOption
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.problem import DataPlacement
-from mast_opt.problems.data_placement.tetris.blocks.driver import search_in_blocks
 from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.plan_limits import search_within_limits
@@ -24,9 +22,6 @@ def tetris(
 
     Deterministic for equal seed, threads and number of rounds. With a time limit, the cooling follows the clock.
     """
-    params.blocks.refuse_unused()
-    if problem.objective.lexicographic and params.blocks.wanted:
-        raise UnsupportedOption("blocks are for terms with weights, not in an order; leave out blocks.* and --ray")
     if problem.limits:
         return search_within_limits(problem, tools, start, params.plan_limits, partial(_weighted, params))
     if problem.objective.lexicographic:
@@ -38,8 +33,6 @@ def _weighted(
     params: TetrisParams, problem: DataPlacement, tools: SearchContext, start: Plan | None, weights: dict[str, float]
 ) -> SearchResult[Plan]:
     """One search with a weight for each term."""
-    if params.blocks.wanted:
-        return search_in_blocks(problem, tools, start, weights, params)
     search = TetrisSearch(problem, WorkloadParts.of(problem, params.parts), tools, start, weights, (), params)
     search.run()
     return search.found()

@@ -22,7 +22,7 @@ from mast_opt.problems.data_placement.tetris.gibbs.sweeps import GibbsSweeps
 from mast_opt.problems.data_placement.tetris.incumbent import Assignment, SearchPlan, assignment_of, decisions, plan_of
 from mast_opt.problems.data_placement.tetris.initial_solution import first_state, given_state
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of, unavoidable_dollars
-from mast_opt.problems.data_placement.tetris.lagrangian.bounding import Bounding, Unbounded
+from mast_opt.problems.data_placement.tetris.lagrangian.bounding import Bounding
 from mast_opt.problems.data_placement.tetris.lagrangian.spectral import spectrum_of
 from mast_opt.problems.data_placement.tetris.multilevel.start import multilevel_state
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
@@ -54,8 +54,6 @@ class TetrisSearch:
         caps: terms that come before.
         params: of the solver.
         share: part of the remaining time that this search may take.
-        proving: is a bound wanted as well?
-        sweeping: is a start sampled as what is found without one, where the instance is large?
     """
 
     def __init__(
@@ -68,15 +66,12 @@ class TetrisSearch:
         caps: tuple[EpsilonConstraint, ...],
         params: TetrisParams,
         share: float = 1.0,
-        proving: bool = True,
-        sweeping: bool = False,
     ) -> None:
         self.problem, self.parts, self.tools, self.watch = problem, parts, tools, tools.watch
         self.start, self.caps, self.params = start, caps, params
         self.objective = StageObjective(weights, {cap.term: cap.value for cap in caps})
         counted, left_s = self.watch.stop.iterations is not None, self.watch.remaining_s * share
-        begun = None if sweeping else start
-        features, budget = Features.of(parts.problem, begun), Budget(left_s, counted, tools.threads)
+        features, budget = Features.of(parts.problem, start), Budget(left_s, counted, tools.threads)
         self.strategy = choose_strategy(features, self.objective, budget, params)
         self.watch.chose(self.strategy)
         self.handover_s = params.handover_s_per_cell * features.read_cells
@@ -85,7 +80,7 @@ class TetrisSearch:
         slice_changes, workloads = params.operators.slice_changes, features.workloads
         rounds = rounds_for(workloads, params.multistart, slice_changes) if multistart else ROUNDS
         whole = parts.problem is problem
-        bounded = arrays_of(problem, weights) if proving or whole else None
+        bounded = arrays_of(problem, weights)
         surcharge = self.strategy.link_surcharge
         raised = weights | {term: surcharge * weights[term] for term in ("remote", "copy")}
         same = bounded if whole and surcharge == 1.0 else None
@@ -96,7 +91,7 @@ class TetrisSearch:
         first = self._first()
         self.pace = TimeBudget(self.watch, self.strategy.search_s - self.watch.elapsed_s + began_s, rounds)
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(self.strategy.chains)]
-        self.bounding = self._bounding(bounded) if proving and bounded is not None else Unbounded()
+        self.bounding = self._bounding(bounded)
         first_cost = cost(self.a, first)
         fixed = forbidden(self.a, first) + self._earlier_cost(first) + unavoidable_dollars(parts.problem, raised)
         mean = max(first_cost - fixed, 1e-12) / max(workloads, 1)

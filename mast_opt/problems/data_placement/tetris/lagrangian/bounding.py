@@ -24,31 +24,6 @@ from mast_opt.problems.search.budget import SLICE_S
 from mast_opt.problems.search.interface import SearchContext
 
 
-class Unbounded:
-    """Stand-in for ``Bounding`` where another search computes the bound: it proves nothing and takes no time."""
-
-    bound = -math.inf
-    converged = True
-
-    def in_round(self, number: int) -> None:
-        """Do nothing in any round: tetris proves no bound here."""
-
-    def until(self, over: threading.Event) -> None:
-        """Return at once: tetris has no bound to improve."""
-
-    @contextmanager
-    def during_sub_mips(self) -> Iterator[None]:
-        """Let nothing go on during tetris' sub-MIPs."""
-        yield
-
-    def certificate(self) -> None:
-        """Return None: tetris has no certificate here."""
-
-    def proven(self, certificate: Certificate | None) -> float | None:
-        """Return None: nothing is proven."""
-        return None
-
-
 class Bounding:
     """The relaxation of a search, with tree cuts where the strategy has them.
 

@@ -20,7 +20,7 @@ BUDGET = {
     "live/hosts": 3914,
     "live/importers": 500,
     "live/loop": 4450,
-    "live/policies": 4500,
+    "live/policies": 4475,
     "live/reports": 561,
     "live/service": 3733,
     "live/simulation": 4701,

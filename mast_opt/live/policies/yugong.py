@@ -2,8 +2,8 @@
 
 Three decisions that save traffic between datacenters. ``solve`` places projects, each with all its tables and its work
 in one datacenter: a data placement with one copy of everything. ``replicate`` chooses lifespans of replicas in one
-datacenter: a multiple-choice knapsack, as a resource allocation; ``replicate_exactly`` solves it by dynamic
-programming, ``replicate_greedily`` by ratios. ``outsource`` sends jobs away where waiting less is worth the traffic.
+datacenter: a multiple-choice knapsack, as a resource allocation; ``replicate_greedily`` does so by ratios.
+``outsource`` sends jobs away where waiting less is worth the traffic.
 """
 
 from collections.abc import Callable
@@ -26,9 +26,6 @@ from mast_opt.problems.data_placement.generate.blank import plain
 from mast_opt.problems.data_placement.problem import TERMS, DataPlacement
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.resource_allocation.arrays import names
-
-MOST_CELLS = 500_000_000
-"""Tables times units of storage up to which ``replicate_exactly`` works: a byte each, and a few passes over them."""
 
 
 @dataclass(frozen=True)
@@ -219,38 +216,6 @@ def replication_tables(size: ArrayLike, net: ArrayLike, storage: float) -> Progr
             "amount": room[table, at][uses],
         },
     )
-
-
-def replicate_exactly(size: ArrayLike, net: ArrayLike, storage: int) -> Lifespans:
-    """Yugong's lifespans of replicas by dynamic programming over tables and units of storage (Dudzinski & Walukiewicz,
-    1987).
-
-    Raises:
-        UsageError: sizes or storage that are no whole numbers, or too many of them (``MOST_CELLS``).
-    """
-    room, worth = _choices(size, net, storage)
-    units = int(storage)
-    if units != storage or (room != np.rint(room)).any():
-        raise UsageError("sizes and storage are not all whole; expected whole numbers, such as GB rounded up")
-    if len(room) * (units + 1) > MOST_CELLS or room.shape[1] > np.iinfo(np.int8).max:
-        raise UsageError(
-            f"{len(room)} tables, {room.shape[1]} lifespans, {units} units; expected fewer, in larger units"
-        )
-    best = np.zeros(units + 1)
-    taken = np.full((len(room), units + 1), -1, np.int8)
-    for t in range(len(room)):
-        before = best.copy()
-        for at in np.flatnonzero((worth[t] > 0) & (room[t] <= units)).tolist():
-            need = int(room[t, at])
-            value = before[: units + 1 - need] + worth[t, at]
-            better = value > best[need:]
-            best[need:][better] = value[better]
-            taken[t, need:][better] = at
-    choice, left = np.full(len(room), -1), units
-    for t in range(len(room) - 1, -1, -1):
-        choice[t] = taken[t, left]
-        left -= int(room[t, choice[t]]) if choice[t] >= 0 else 0
-    return _lifespans(Status.OPTIMAL, choice, room, worth, float(best[units]))
 
 
 def replicate_greedily(size: ArrayLike, net: ArrayLike, storage: float) -> Lifespans:

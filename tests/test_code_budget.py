@@ -23,7 +23,7 @@ BUDGET = {
     "live/policies": 4475,
     "live/reports": 561,
     "live/service": 3733,
-    "live/simulation": 4701,
+    "live/simulation": 4675,
     "live/slow_paths": 467,
     "live/store": 1107,
     "planner/analysis": 3047,

@@ -104,16 +104,14 @@ class _Queue:
     def fixed(self, policy: str) -> Callable[[int], bool]:
         """Steps of a replay in which no job is stopped."""
         size = len(self.jobs.submitted)
-        by_rank = np.arange(size) if policy == "fifo" else np.argsort(self.jobs.duration, kind="stable")
-        rank = np.empty(size, np.int64)
-        rank[by_rank] = np.arange(size)
-        heaps = Heaps(rank, by_rank, *(np.zeros(size, np.int64) for _ in range(3)))
+        heaps = Heaps(*(np.zeros(size, np.int64) for _ in Heaps._fields))
         whole = len(self.servers.counts) - 1
         self.log = _log(3 * size, size, int((-(-self.jobs.need // whole)).sum()))
 
         def step(until: int) -> bool:
             most = int(self.at[rs.ROWS]) + ROWS_AT_ONCE
-            return replay_queue(self.jobs, self.attempts, heaps, self.servers, self.log, self.at, until, most)
+            state = (self.jobs, self.attempts, heaps, self.servers, self.log, self.at)
+            return replay_queue(*state, until, most, policy == "sjf")
 
         return step
 

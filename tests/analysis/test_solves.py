@@ -14,7 +14,7 @@ import pytest
 import mast_opt
 from mast_opt import Scenario
 from mast_opt.core.errors import UsageError
-from mast_opt.core.executor import Call, Executor, FoundT, GivenT, Shared, SharedInT, WorkerLost
+from mast_opt.core.executor import Call, Executor, FoundT, GivenT, WorkerLost
 from mast_opt.core.solve_result import Limit
 from mast_opt.planner.analysis.solves import solving
 from tests.narrowing import some
@@ -61,9 +61,6 @@ class Losing:
 
     def __init__(self) -> None:
         self.made = 0
-
-    def share(self, value: SharedInT) -> Shared[SharedInT]:
-        raise AssertionError("nothing is shared in these calls")
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         self.made += 1

@@ -75,7 +75,6 @@ def test_a_broken_run_is_told_by_the_exit_code(call: Call, suite: Path, monkeypa
         (("report", "results", "--filter", "x", "--again"), "leave out --filter, --again"),
         (("report", "results", "--patience", "5"), "leave out --patience"),
         (("{suite}", "results"), "only 'mast-opt bench report' takes results"),
-        (("{suite}", "--ray", "auto", "--update-best-known"), "leave out --ray"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call: Call, suite: Path, tokens: tuple[str, ...], words: str) -> None:

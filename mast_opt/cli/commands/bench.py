@@ -34,7 +34,6 @@ def command(
     update_best_known: Annotated[
         bool, flag("Let a strictly better verified plan replace the best known one next to its instance.")
     ] = False,
-    ray: Annotated[str | None, Parameter(help="Spread the runs over the Ray cluster at this address (auto).")] = None,
     patience: Annotated[float, at_least(0, "Seconds beyond twice its limit after which a run is killed.")] = PATIENCE_S,
     json: Json = False,
     run: TheRun,
@@ -53,15 +52,13 @@ def command(
         mast-opt bench report benchmarks/results --out page.md
     """
     if suite == "report":
-        of_runs = {"filter": filter, "list": list, "data": data, "again": again, "ray": ray}
+        of_runs = {"filter": filter, "list": list, "data": data, "again": again}
         of_runs |= {"update-best-known": update_best_known, "patience": patience != PATIENCE_S}
         if unused := [f"--{name}" for name, given in of_runs.items() if given]:
             raise UsageError(f"a report runs nothing; leave out {', '.join(unused)}")
         return _report(run, results, out or PAGE)
     if results:
         raise UsageError(f"{results[0]}: only 'mast-opt bench report' takes results; --out says where they go")
-    if ray is not None and update_best_known:
-        raise UsageError("--update-best-known is for runs on this machine; leave out --ray")
     from mast_opt.planner.bench.execution.runner import plan
     from mast_opt.planner.bench.suites.toml_reader import read_suite, suite_path
 
@@ -77,10 +74,10 @@ def command(
     if list:
         run.record["labels"] = [trial.label for _, trial in work.todo]
         return Answer(Exit.OK, lambda console: _show_list(console, work))
-    return _execute(run, work, ray, patience, update_best_known)
+    return _execute(run, work, patience, update_best_known)
 
 
-def _execute(run: Run, work: "RunPlan", ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
+def _execute(run: Run, work: "RunPlan", patience_s: float, update_best_known: bool) -> Answer:
     """Make the runs of a suite for ``mast-opt bench``, with progress, and show the summary."""
     from mast_opt.planner.bench.execution.progress import BenchProgress
     from mast_opt.planner.bench.execution.runner import execute
@@ -91,17 +88,11 @@ def _execute(run: Run, work: "RunPlan", ray: str | None, patience_s: float, upda
         def report(finished: "FinishedRun") -> None:
             progress.done(finished)
 
-        spread = None
-        if ray is not None:
-            from mast_opt.planner.bench.execution.ray_cluster import Cluster
-
-            spread = Cluster(ray, patience_s)
         results = execute(
             work,
             report,
             progress.starts,
             progress.announce,
-            spread=spread,
             patience_s=patience_s,
             update_best_known=update_best_known,
         )

@@ -27,6 +27,7 @@ from mast_opt.problems.job_placement import JobPlacement
 
 pytestmark = pytest.mark.second_tier
 
+RUNNER = "mast_opt.planner.bench.execution.runner"
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 SLEEPS = "import time; time.sleep(600)"
 CRASH = 'raise SystemExit("the program says why")'
@@ -58,7 +59,7 @@ def test_auto_is_a_contestant_as_any_solver(suite: Suite) -> None:
 def test_a_suite_is_run_once_and_goes_on_where_it_stopped(
     suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "abc")
+    monkeypatch.setattr(f"{RUNNER}.commit", lambda: "abc")
     monkeypatch.setattr("mast_opt.planner.bench.execution.subprocess_run.commit", lambda: "abc")
     finished: list[FinishedRun] = []
     two = replace(suite, trials=suite.trials[:2])
@@ -153,24 +154,23 @@ def test_a_result_is_of_the_commit_and_the_machine_that_made_it(
 ) -> None:
     """Sources that change during a benchmark, and a file of results that comes from elsewhere."""
     one = replace(suite, trials=suite.trials[:1])
-    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "earlier")
+    monkeypatch.setattr(f"{RUNNER}.commit", lambda: "earlier")
     before = plan(one, tmp_path)
     finished = {"status": "OPTIMAL", "objective": 0.0, "gap": 0.0, "runtime_s": {"wall": 1.0}, "commit": "later"}
-    (result,) = execute(
-        before, lambda _: None, spread=lambda trials: ((at, finished, None) for at in range(len(trials)))
-    )
+    monkeypatch.setattr(f"{RUNNER}._one_by_one", lambda *_: (one for one in [(0, finished, None)]))
+    (result,) = execute(before, lambda _: None)
     assert result["commit"] == "later"
     assert len(plan(one, tmp_path).todo) == 1
-    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "later")
+    monkeypatch.setattr(f"{RUNNER}.commit", lambda: "later")
     assert plan(one, tmp_path).todo == ()
-    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.machine", lambda: {"processor": "another"})
+    monkeypatch.setattr(f"{RUNNER}.machine", lambda: {"processor": "another"})
     assert len(plan(one, tmp_path).todo) == 1
 
 
 def test_a_run_whose_solver_was_missing_is_made_again(
     suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "abc")
+    monkeypatch.setattr(f"{RUNNER}.commit", lambda: "abc")
     one = replace(suite, trials=suite.trials[:1])
     ((key, _),) = plan(one, tmp_path).todo
     append(tmp_path / "two.jsonl", {"key": key, "status": "UNAVAILABLE"})
@@ -179,14 +179,15 @@ def test_a_run_whose_solver_was_missing_is_made_again(
     assert plan(one, tmp_path).todo == ()
 
 
-def test_a_plan_that_cannot_be_kept_is_told_and_stops_nothing(suite: Suite, tmp_path: Path) -> None:
+def test_a_plan_that_cannot_be_kept_is_told_and_stops_nothing(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "plan").mkdir()
     finished: list[FinishedRun] = []
     outcome = {"status": "OPTIMAL", "objective": 0.0, "runtime_s": {"wall": 1.0}}
     two = replace(suite, trials=suite.trials[:2])
-    execute(
-        plan(two, tmp_path), finished.append, spread=lambda _: ((at, {**outcome}, tmp_path / "plan") for at in (0, 1))
-    )
+    monkeypatch.setattr(f"{RUNNER}._one_by_one", lambda *_: ((at, {**outcome}, tmp_path / "plan") for at in (0, 1)))
+    execute(plan(two, tmp_path), finished.append)
     assert [one.best_known.partition(":")[0] for one in finished] == ["not saved as best known"] * 2
     assert "assignments" in finished[0].best_known
 

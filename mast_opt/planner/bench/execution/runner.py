@@ -86,7 +86,6 @@ def execute(
     starts: Callable[[Trial], None] = lambda trial: None,
     announce: Callable[[str], None] = lambda words: None,
     *,
-    spread: Callable[[Sequence[Trial]], Outcomes] | None = None,
     patience_s: float = PATIENCE_S,
     update_best_known: bool = False,
 ) -> list[Result]:
@@ -97,16 +96,14 @@ def execute(
     Args:
         work: what ``plan`` found.
         report: called after each run.
-        starts: called before each run, where they follow one another.
+        starts: called before each run.
         announce: called with what else takes time.
-        spread: makes the runs elsewhere and yields their outcomes as they come (see
-            ``mast_opt.planner.bench.execution.ray_cluster``); one after another here unless given.
         patience_s: beyond twice its limit, before a run is killed.
         update_best_known: let a strictly better plan replace the best known one of a stored instance.
     """
     trials = [trial for _, trial in work.todo]
     warm(trials, announce)
-    outcomes = _one_by_one(trials, starts, patience_s, update_best_known) if spread is None else spread(trials)
+    outcomes = _one_by_one(trials, starts, patience_s, update_best_known)
     results: list[Result] = []
     with closing(outcomes):
         for at, outcome, folder in outcomes:

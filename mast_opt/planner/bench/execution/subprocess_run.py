@@ -22,9 +22,7 @@ PATIENCE_S = 120.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 
 
-def run_child(
-    trial: Trial, plan_folder: Path | None = None, *, pinned: bool = True, patience_s: float = PATIENCE_S
-) -> dict[str, Any]:
+def run_child(trial: Trial, plan_folder: Path | None = None, *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
     """Make the run in a process of its own and return its record.
 
     The process gets as many processors as the trial has threads and may use no other. A crash and a process that is
@@ -49,7 +47,7 @@ def run_child(
                 stderr=errors,
                 env={**os.environ, **settings},
                 start_new_session=True,
-                preexec_fn=_pin(trial.threads) if pinned else None,
+                preexec_fn=_pin(trial.threads),
             )
             late = _wait(process, 2 * trial.time_limit_s + patience_s)
             wall_s = time.perf_counter() - began
@@ -64,7 +62,7 @@ def run_child(
             record = {"status": Ended.CRASHED.value, "error": f"{_end(process.returncode)}: {' '.join(last)}"}
     record["runtime_s"] = {**record.get("runtime_s", {}), "wall": wall_s}
     record["commit"] = sources
-    record["pinned"] = pinned and hasattr(os, "sched_setaffinity")
+    record["pinned"] = hasattr(os, "sched_setaffinity")
     return record
 
 

@@ -39,7 +39,7 @@ BUDGET = {
     "problems/job_placement": 12840,
     "problems/kind": 1986,
     "problems/mip": 1508,
-    "problems/resource_allocation": 2670,
+    "problems/resource_allocation": 2609,
     "problems/search": 588,
     "problems/server_assignment": 4529,
     "problems/task_reassignment": 3283,

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mast_opt.core.errors import UsageError
-from mast_opt.core.executor import EXECUTORS, RAY, THREADS
 from mast_opt.problems.search.params import Params, parameter
 
 
@@ -55,23 +53,3 @@ class AllocationParams(Params):
         "Two lost 0.2% of the first level in 8 parts of 384 jobs, three 0.002%; one run.",
         low=0,
     )
-    pop_workers: str = parameter(
-        THREADS,
-        "Where the parts are solved: in threads of this process, in processes of their own (as many as there would be "
-        "threads), or on a Ray cluster (as many at a time as it has processors); the plan is the same.",
-        "Threads begin at once; the others pay where parts take seconds, and Ray adds machines.",
-        choices=EXECUTORS,
-    )
-    pop_ray: str = parameter(
-        "auto",
-        "Address of the Ray cluster where pop_workers is ray: auto for the one that this machine belongs to, "
-        "HOST:PORT, or ray://HOST:PORT. A process that is connected to a cluster stays with it.",
-        "As for Ray itself.",
-    )
-
-    def refuse_unused(self) -> None:
-        """Raise UsageError for ``pop_workers`` without parts and ``pop_ray`` without Ray, which would do nothing."""
-        if self.pop_workers != THREADS and self.pop == 1:
-            raise UsageError(f"pop_workers = {self.pop_workers} is for parts; set pop to how many there are")
-        if self.pop_ray != "auto" and self.pop_workers != RAY:
-            raise UsageError(f"pop_ray = {self.pop_ray} is for the Ray cluster; set pop_workers to {RAY}")

@@ -7,18 +7,14 @@ say which of the unused configurations pay, so a few rounds of column generation
 the division costs.
 """
 
-import itertools
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from mast_opt.core.errors import UnsupportedOption
-from mast_opt.core.executor import WorkerLost, executor
 from mast_opt.core.parallel import in_parallel
 from mast_opt.core.solve_result import Limit, Status
-from mast_opt.problems import backends
 from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN
 from mast_opt.problems.resource_allocation.methods.columns import Columns
 from mast_opt.problems.resource_allocation.methods.incumbent import Incumbent
@@ -29,14 +25,14 @@ from mast_opt.problems.resource_allocation.methods.subproblems import Rows, part
 from mast_opt.problems.resource_allocation.plan import Plan
 from mast_opt.problems.resource_allocation.policies import FINISH_TIME, HARMONIC, HIERARCHICAL, NASH, SCALE_FREE
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
-from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchMonitor, SearchResult, StoppingCriteria
+from mast_opt.problems.search.interface import SearchContext, SearchMonitor, SearchResult
 
 ENDS_BY_GAP = frozenset({FINISH_TIME, NASH, HARMONIC})
 """Policies whose method goes on until its bound is tight, which it does not become over some of the configurations."""
 NAMED = 3
 """Jobs of a part that a message names."""
 Solve = Callable[[ResourceAllocation, SearchContext, Plan | None], SearchResult[Plan]]
-"""The solve of a part, a function of a module; its certificate, if any, are ``Prices``."""
+"""The solve of a part; its certificate, if any, are ``Prices``."""
 Improve = Callable[[ResourceAllocation, SearchContext, Plan | None, Columns, Incumbent], SearchResult[Plan]]
 """(problem, tools, plan to begin with, columns, incumbent) → what the policy's method finds."""
 
@@ -46,9 +42,8 @@ def pop(
 ) -> SearchResult[Plan]:
     """The allocations of the parts side by side, what becomes of them over all jobs, and a bound for the whole.
 
-    Parts are drawn by ``tools.rng`` and solved by ``tools.threads`` workers, or as many as a Ray cluster has; the
-    result does not depend on how many and where these are, unless time runs out. A part whose worker is lost is solved
-    here. A part without an allocation proves nothing about the whole.
+    Parts are drawn by ``tools.rng`` and solved by ``tools.threads`` threads; the result does not depend on how many
+    these are, unless time runs out. A part without an allocation proves nothing about the whole.
 
     Args:
         solve: solves a part.
@@ -56,7 +51,6 @@ def pop(
 
     Raises:
         UnsupportedOption: the problem does not split in so many parts.
-        BackendUnavailable: there is no Ray, or no cluster at the address.
     """
     params = tools.params_as(AllocationParams)
     _check(problem, params.pop)
@@ -64,10 +58,8 @@ def pop(
     incumbent = Incumbent(problem, tools.watch)
     if start is not None:
         incumbent.settle(start)
-    results, lost = _solved(problem, tools, start, solve, parts)
+    results = _solved(problem, tools, start, solve, parts)
     words = f"POP in {len(parts)} parts"
-    if lost:
-        words += f", {lost} of them solved again here because a worker was lost"
     prices = [result.certificate for result in results if isinstance(result.certificate, Prices)]
     joined = joined_prices(problem, parts, prices) if len(prices) == len(parts) else None
     gain = gain_of_shares(problem)
@@ -91,69 +83,23 @@ def pop(
     return replace(found, message=f"{words}; {found.message}".removesuffix("; "))
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Arguments of a worker that solves a part; it can be pickled."""
-
-    problem: ResourceAllocation
-    start: Plan | None
-    solve: Solve
-    mip_solver: MipSolver
-    params: AllocationParams
-    rng: np.random.Generator
-    threads: int
-    time_limit_s: float | None
-    gap: float
-    iterations: int | None
-
-
 def _solved(
     problem: ResourceAllocation, tools: SearchContext, start: Plan | None, solve: Solve, parts: Sequence[Rows]
-) -> tuple[list[SearchResult[Plan]], int]:
-    """The result of each part, and how many were solved here because a worker was lost."""
-    assert tools.mip_solver is not None
-    params, watch, mip_solver = tools.params_as(AllocationParams), tools.watch, tools.mip_solver
-    stop, waiting, lost = watch.stop, iter(range(len(parts), 0, -1)), itertools.count()
+) -> list[SearchResult[Plan]]:
+    """The result of each part."""
+    watch, waiting, size = tools.watch, iter(range(len(parts), 0, -1)), min(tools.threads, len(parts))
 
-    def stopped() -> bool:
-        return stop.cancel.is_set() or watch.remaining_s <= 0
+    def result(given: tuple[Rows, np.random.Generator]) -> SearchResult[Plan]:
+        rows, rng = given
+        part = subproblem(problem, rows, problem.resources.amount * (len(rows.jobs) / len(problem.jobs)))
+        begin = None if start is None else Plan.of_shares(part, start.share[rows.configurations])
+        left, stop = next(waiting), watch.stop
+        if stop.time_limit_s is not None:
+            stop = replace(stop, time_limit_s=max(watch.remaining_s * min(1.0, size / left), 0.01))
+        return solve(part, replace(tools, rng=rng, watch=SearchMonitor(stop, sense=part.sense)), begin)
 
-    with executor(params.pop_workers, min(tools.threads, len(parts)), stop.cancel, params.pop_ray) as workers:
-        size = min(workers.size, len(parts))
-
-        def result(given: tuple[Rows, np.random.Generator]) -> SearchResult[Plan]:
-            rows, rng = given
-            amount = problem.resources.amount * (len(rows.jobs) / len(problem.jobs))
-            part, left, limit_s = subproblem(problem, rows, amount), next(waiting), stop.time_limit_s
-            begin = None if start is None else Plan.of_shares(part, start.share[rows.configurations])
-            if limit_s is not None:
-                limit_s = max(watch.remaining_s * min(1.0, size / left), 0.01)
-            task = _Part(part, begin, solve, mip_solver, params, rng, tools.threads, limit_s, stop.gap, stop.iterations)
-            try:
-                return workers.run(_solve_part, task, stopped)
-            except WorkerLost:
-                if not stopped():
-                    next(lost)
-                if limit_s is not None:
-                    limit_s = max(min(limit_s, watch.remaining_s), 0.01)
-                return _solve_part(replace(task, time_limit_s=limit_s), stop.cancel)
-
-        found = in_parallel(result, zip(parts, tools.rng.spawn(len(parts)), strict=True), size, stop.cancel)
-    return found, next(lost)
-
-
-def _solve_part(part: _Part, cancel: threading.Event) -> SearchResult[Plan]:
-    """Solve one part of the jobs of POP in a worker."""
-    watch = SearchMonitor(
-        StoppingCriteria(part.time_limit_s, part.gap, part.iterations, cancel), sense=part.problem.sense
-    )
-    tools = SearchContext(part.rng, watch, part.threads, _backend, part.params, part.mip_solver)
-    return part.solve(part.problem, tools, part.start)
-
-
-def _backend(name: str) -> MipSolver:
-    """Solver of the programs of POP's parts, by the backend's name."""
-    return backends.get(name).solve
+    given = zip(parts, tools.rng.spawn(len(parts)), strict=True)
+    return in_parallel(result, given, size, watch.stop.cancel)
 
 
 def _drawn(problem: ResourceAllocation, count: int, rng: np.random.Generator) -> list[Rows]:

@@ -279,7 +279,6 @@ def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan 
             solved.
     """
     params = tools.params_as(AllocationParams)
-    params.refuse_unused()
     if params.pop > 1:
         return pop(problem, replace(tools, certificate=None), start, _allocation, _by_method)
     result = _allocation(problem, tools, start)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import openpyxl
+
 import mast_opt
 from tests.cli.conftest import Call, write_tables
 
@@ -49,6 +51,10 @@ def test_today_is_judged_without_what_a_goal_adds(call: Call, tmp_path: Path) ->
     assert goals.code == 0
     assert set(goals.record["goals"]) >= {"least-change", "balanced", "safest"}
     assert all(one["steps"] >= 0 for one in goals.record["goals"].values())
+    assert call("report", instance, tmp_path / "goals", "--out", tmp_path / "goals.xlsx").code == 0
+    sheet = openpyxl.load_workbook(tmp_path / "goals.xlsx")["# Plans side by side"]
+    heads = next(row for row in sheet.iter_rows(values_only=True) if row[0] == "figure")
+    assert heads[1:] == tuple(goals.record["goals"])
     notes = call("report", instance, tmp_path / "goals", "--out", tmp_path / "page.html", "--json").record["notes"]
     assert any(note.startswith("gaps that the plans state: least-change 0.00%, balanced 0.00%") for note in notes)
     solved = call("solve", instance, "--goal", "safest", "--json")

@@ -91,28 +91,17 @@ def command(
         fields, notes = _to_be_believed(problem, verdict, reading, proof, plan.name if others else None)
         notes += _notes_on_goals(others)
         checked = proof.checked if fields.get("bound") is not None else None
+        known: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": checked}
+        known |= {"overrides": reading.overrides, "begin": begin}
+        known["others"] = {name: one.plan for name, one in others.items()}
         if workbook:
             from mast_opt.planner.report.workbook.results import write_workbook
 
-            known: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": checked}
-            write_workbook(instance, reading.plan, out, overrides=reading.overrides, begin=begin, **known)
+            write_workbook(instance, reading.plan, out, **known)
         else:
             from mast_opt.planner.report.html.write import write_report
 
-            write_report(
-                instance,
-                reading.plan,
-                out,
-                picture=png,
-                fields=fields,
-                events=events,
-                notes=notes,
-                bound_checked=checked,
-                begin=begin,
-                overrides=reading.overrides,
-                others={name: one.plan for name, one in others.items()},
-                force=force,
-            )
+            write_report(instance, reading.plan, out, picture=png, force=force, **known)
     run.record.update(verdict_keys(verdict))
     run.record.update(solver=text_in(fields, "solver"), out=str(out), png=None if png is None else str(png))
     run.record.update(same_instance=reading.same_instance, bound_checked=checked, notes=notes)

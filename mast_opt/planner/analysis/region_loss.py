@@ -33,6 +33,9 @@ class RegionLoss:
     proven: bool = True
     """Whether no placement of the work that is left is better, within the gap asked for."""
 
+    regions: tuple["RegionLoss", ...] = ()
+    """The loss of each region, in the order of the instance; where this is the worst of them."""
+
     @property
     def missing_gpus(self) -> float:
         """GPUs that are over the supply, or whose work stands still."""
@@ -96,7 +99,7 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
         found = kind.verification.verify(instance, formulation.decode(result.x)).metrics
         losses.append(region_loss(name, found, lost, result.status is Status.OPTIMAL))
     worst = max(losses, key=lambda one: one.missing_gpus)
-    return worst if worst.proven else None
+    return replace(worst, regions=tuple(losses)) if worst.proven else None
 
 
 def unavoidable(problem: Problem[Any], lost: Loss | None) -> float:

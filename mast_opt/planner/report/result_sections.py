@@ -53,6 +53,7 @@ OVER_SUPPLY = (
     "less than a copy or a move; 'limits = {{ overload_gpus = 0 }}' in a period forbids it. "
 )
 """Note on periods whose plans ask for more GPUs than there are."""
+EACH_LOSS = "GPUs missing after the loss of each region, before any copy"
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
@@ -183,16 +184,34 @@ def _missing_rows(
     ]
 
     def cell(one: RegionLoss | None, gpus: Callable[[RegionLoss], float], first: bool) -> str:
-        """A figure with the mark of those that are not proven, and the region in the first row. No placement misses
-        less than the work whose data is lost, so that figure needs no proof."""
-        if one is None:
-            return UNPROVEN
-        certain = one.proven or gpus(one) - one.lost_gpus < NOTICED
-        marks = [*([one.region] if worst and first else []), *([] if certain else [UNPROVEN])]
-        return " ".join((shown(gpus(one), "gpus"), *(f"({mark})" for mark in marks)))
+        """A figure with its marks, and the region in the first row."""
+        return UNPROVEN if one is None else _lost_gpus(one, gpus(one), one.region if worst and first else "")
 
     shown_rows = rows if any(losses) else rows[:1]
     return tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in shown_rows)
+
+
+def _lost_gpus(one: RegionLoss, gpus: float, region: str = "") -> str:
+    """GPUs that are missing after a loss, with the mark of those that are not proven. No placement misses less than the
+    work whose data is lost, so that figure needs no proof."""
+    certain = one.proven or gpus - one.lost_gpus < NOTICED
+    marks = [*([region] if region else []), *([] if certain else [UNPROVEN])]
+    return " ".join((shown(gpus, "gpus"), *(f"({mark})" for mark in marks)))
+
+
+def each_loss_sections(figures: Mapping[str, Figures]) -> tuple[Section, ...]:
+    """A row for each region with the GPUs that are missing after its loss, today and by each plan, the worst of the
+    first column first; nothing where no loss is known."""
+    known = {name: one.loss.regions for name, one in figures.items() if one.loss is not None and one.loss.regions}
+    rows = [
+        (
+            losses[0].region,
+            *(f"{_lost_gpus(one, one.missing_gpus)}, {_lost_gpus(one, one.unserved_gpus)} still" for one in losses),
+        )
+        for losses in sorted(zip(*known.values(), strict=True), key=lambda losses: -losses[0].missing_gpus)
+    ]
+    note = "Still: part of these whose work stands still, since its data is lost or it may run nowhere else."
+    return (Section(EACH_LOSS, (Head("region"), *Form.TEXT.heads(*known)), tuple(rows), note),) if rows else ()
 
 
 def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]]) -> Section:
@@ -205,7 +224,8 @@ def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float
 def goal_sections(
     problem: Problem[Any], figures: Mapping[str, Figures], begin: date | None = None
 ) -> tuple[Section, ...]:
-    """Plans side by side, after doing nothing; a row a figure that is not 0 in all of them. Nothing for one column."""
+    """Plans side by side, after doing nothing; a row a figure that is not 0 in all; then the loss of each region.
+    Nothing for one column."""
     if len(figures) < 2:
         return ()
     marks = (1.0, *problem.objective.peak_levels.values())
@@ -231,7 +251,8 @@ def goal_sections(
         rows += _missing_rows("GPUs missing after the worst loss of a region, before any copy", losses, worst=True)
     title = "Before and after" if PLAN in figures else "Plans side by side"
     note = UNPROVEN_LOSS if None in losses else ""
-    return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows), note),)
+    side_by_side = Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows), note)
+    return side_by_side, *each_loss_sections(figures)
 
 
 def compared_rows(

@@ -28,7 +28,7 @@ def test_what_is_asked_first() -> None:
     assert found["Storage"].value == "10 → 23 TB"
     assert "b, 56% of its storage" in found["Storage"].detail  # 10 of 18 TB
     assert found["What to do"].value == "2 workloads, 2 datasets"
-    assert found["What to buy"].value == "nothing today"
+    assert found["What to buy"].value == "nothing for today's work"
 
 
 def test_a_plan_without_gpus_speaks_of_none() -> None:
@@ -114,7 +114,7 @@ def test_what_doing_nothing_costs() -> None:
 
 def test_remainders_of_thousandths_are_nothing() -> None:
     demand = gpu_demand(PROBLEM, PLAN)[:, :, -1].astype(np.int64)
-    for short_mgpu, lacking in ((50, "nothing today"), (2000, "nothing today")):
+    for short_mgpu, lacking in ((50, "nothing for today's work"), (2000, "nothing for today's work")):
         tight = PROBLEM.with_columns({"regions.supply_mgpu": np.where(demand > 0, demand - short_mgpu, 4000)})
         assert verify(tight, PLAN).metrics["overload_gpus"] > 0
         assert {one.topic: one for one in answers(tight, PLAN)}["What to buy"].value == lacking
@@ -132,7 +132,7 @@ def test_what_is_missing_and_what_has_no_price() -> None:
     )
     found = {one.topic: one for one in answers(crowded, PLAN)}
     assert found["Cost"].value == "no prices"
-    assert found["What to buy"].value == "nothing today"
+    assert found["What to buy"].value == "nothing for today's work"
     words = (
         "This plan lacks 3 h100 in b, 1 a100 in c, while 8 h100, 16 a100 are idle elsewhere. '--limit overload_gpus=0'"
     )
@@ -201,6 +201,7 @@ def test_changes_of_type_are_listed_and_add_up_with_the_steps() -> None:
     assert told.detail.startswith(
         "12 GPUs of work change region and 10 GPUs of work change only their GPU type; 0.0 TB"
     )
+    assert told.detail.endswith("By the fewest GPUs that each workload accepts, 12 of 29 change region (41.4%).")
 
 
 def test_a_plan_without_gpus_has_no_table_of_them() -> None:

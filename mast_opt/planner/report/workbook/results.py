@@ -33,6 +33,7 @@ NO_CERTIFICATE = "A workbook holds no certificate of the bound; 'mast-opt verify
     events=each(a(Event)),
     notes=each(a_text),
     bound_checked=optional(a_flag),
+    others=optional(mapping_of(anything)),
     overrides=a(Overrides),
     begin=optional(a(date)),
 )
@@ -45,6 +46,7 @@ def write_workbook(
     events: Iterable[Event] = (),
     notes: Iterable[str] = (),
     bound_checked: bool | None = None,
+    others: Mapping[str, PlanT] | None = None,
     overrides: Overrides = UNCHANGED,
     begin: date | None = None,
 ) -> None:
@@ -61,6 +63,7 @@ def write_workbook(
         events: of the solve, for its convergence.
         notes: sentences to stand below the title.
         bound_checked: was the bound in ``fields`` computed again?
+        others: name → plan, to stand side by side; name this one too.
         overrides: what the plan was solved with instead of what the instance says; figures are by them.
         begin: date of the first day of the migration; without it, days are counted.
 
@@ -79,13 +82,15 @@ def write_workbook(
     meant = overrides.applied_to(problem)
     solved_with = (f"solved with {overrides}",) if overrides else ()
     said: dict[str, Any] = {"fields": fields, "events": events, "notes": (*solved_with, *notes)}
-    content = report(meant, plan, bound_checked=bound_checked, begin=begin, losses=False, instance=problem, **said)
+    said |= {"bound_checked": bound_checked, "others": others, "losses": bool(others)}
+    content = report(meant, plan, begin=begin, instance=problem, **said)
     charts = [
         chart if isinstance(chart, HeatMap) else table_of(chart) for chart in kind.presentation.charts(meant, plan)
     ]
     sections = [section for section in content.sections if section.rows]
+    compared = content.compared if others else ()
     by_title: dict[str, list[Section | HeatMap]] = {}
-    for part in (*charts, *_order(meant, plan, begin), *sections):
+    for part in (*compared, *charts, *_order(meant, plan, begin), *sections):
         by_title.setdefault(part.title, []).append(part)
     with new_file(target) as partial, new_workbook(partial) as book:
         sheets = ReportBook(book)

@@ -4,7 +4,7 @@ import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import as_shown, counted, gpus, noticed, plain, ratio
+from mast_opt.core.wording import as_shown, counted, gpus, noticed, percent, plain, ratio
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, money_counts
 from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
@@ -17,7 +17,9 @@ from mast_opt.problems.kind.presentation import Answer
 MOST_NAMED = 3
 """Region/type pairs that an answer names."""
 
-LATER = "'mast-opt buy --periods' says what to order when, as demand grows."
+NOW = "nothing for today's work"
+"""Value of what to buy where the GPUs that there are would do."""
+LATER = "What grows later may have to be ordered today: 'mast-opt buy --periods' says what to order when."
 COMPARED = {
     "overload_gpus": "GPUs over the supply",
     "peak_ratio": "worst demand / supply",
@@ -41,7 +43,7 @@ def answers(problem: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
     before, after = None if now is None else verify(problem, now), verify(problem, plan)
     overload = (_overload(problem, before, after, plan),) if problem.regions.supply_mgpu.any() else ()
     rest = (_cost(problem, before, after), _storage(problem, plan), _missing(problem, plan))
-    return (_nothing(problem, now, before), _moves(problem, plan), *overload, *rest)
+    return (_nothing(problem, now, before), _moves(problem, plan, after), *overload, *rest)
 
 
 def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Answer:
@@ -134,7 +136,7 @@ def _storage(p: DataPlacement, plan: Plan) -> Answer:
     return Answer("Storage", f"{before:,.0f} → {after:,.0f} TB", words, "Storage in use")
 
 
-def _moves(p: DataPlacement, plan: Plan) -> Answer:
+def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
     """Answer on moves: workloads and datasets that a data-placement plan moves."""
     work, data = details.workloads_that_move(p, plan), details.datasets_that_move(p, plan)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
@@ -145,6 +147,10 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
     }
     parts = [f"{gpus(one)} GPUs of work {words}" for words, one in moved.items() if one]
     words = f"{' and '.join(parts)}{'; ' if parts else ''}{copied:,.1f} TB are copied or uploaded."
+    share, least = verdict.terms["moved_work"], float(p.demand_mgpu.sum()) / MILLI
+    if noticed(share * least, "gpus"):
+        words += f" By the fewest GPUs that each workload accepts, {gpus(share * least)} of {gpus(least)} change region"
+        words += f" ({percent(share, 1)})."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
     return Answer("What to do", value, words, details.WORK if work.rows else details.DATA)
@@ -156,7 +162,7 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
     idle = np.maximum(p.regions.supply_mgpu - gpu_demand(p, plan)[:, :, -1], 0).sum(axis=0) / MILLI
     pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
     if not pairs:
-        return Answer("What to buy", "nothing today", f"This plan fits into what there is. {LATER}", "")
+        return Answer("What to buy", NOW, f"This plan fits into what there is. {LATER}", "")
     named = [f"{gpus(lacking[r, k])} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
     more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
     words, late = f"This plan lacks {', '.join(named)}{more}", short_days(p, plan)
@@ -166,6 +172,6 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
         words += (
             f", while {there} are idle elsewhere. '--limit overload_gpus=0' looks for a plan that lacks nothing. {late}"
         )
-        return Answer("What to buy", "nothing today", words.strip(), details.BINDING)
+        return Answer("What to buy", NOW, words.strip(), details.BINDING)
     words += f", more than is idle elsewhere. 'mast-opt buy' finds the cheapest purchase and its plan. {late}"
     return Answer("What to buy", counted(int(beyond.sum()), "GPU"), words.strip(), details.BINDING)

@@ -148,11 +148,33 @@ def test_work_whose_data_is_lost_is_not_in_the_gap_of_a_loss(monkeypatch: pytest
 def test_where_room_is_short_data_of_most_gpus_is_doubled_first() -> None:
     overrides = mast_opt.solve(all_at_home(away_tb=15.0), "highs", goal="safest").overrides
     assert overrides.copies_min == {"clicks": 2}
-    assert "do not fit together" in overrides.single_copies["logs"]
+    assert "no room" in overrides.single_copies["logs"]
     overrides = mast_opt.solve(all_at_home(away_tb=9.0), "highs", goal="safest").overrides
     assert overrides.single_copies["clicks"] == "larger than the storage of every other region"
     limited = mast_opt.solve(all_at_home(), "highs", goal="safest", limits={"copied_tb": 12}).overrides
     assert limited.copies_min == {"clicks": 2}
+
+
+def test_the_safest_plan_copies_no_data_that_keeps_no_work_going() -> None:
+    """Nobody reads the archive. A tenth of the work reads the clips, which are most of the data and stay in a region
+    whose loss is not the worst."""
+    builder = mast_opt.DataPlacementBuilder("clips")
+    for name, gpus in (("home", 20), ("away", 20), ("third", 20)):
+        builder.add_region(name, storage_tb=300, cpu_cores=100, gpus={"a100": gpus})
+    bound = {"people": ["home"]}
+    data = {"logs": (10, "home", 14), "people": (1, "home", 4), "clips": (100, "away", 2), "archive": (10, "home", 0)}
+    for name, (size_tb, region, gpus) in data.items():
+        builder.add_dataset(name, size_tb=size_tb, replicas=[region], residency=bound.get(name, ()))
+        if gpus:
+            need = {"a100": gpus}
+            builder.add_workload(name, tier=0, cpu_cores=1, gpus=need, reads={name: 1}, current_region=region)
+    problem = builder.build()
+    found = mast_opt.solve(problem, "highs", goal="safest", threads=1)
+    assert some(found.verdict).metrics["copied_tb"] == 10
+    assert found.overrides.copies_min == {"logs": 2}
+    assert set(found.overrides.single_copies) == {"people", "clips", "archive"}
+    loss = some(worst_region_loss(problem, some(found.plan), threads=1))
+    assert (loss.missing_gpus, found.least_missing_gpus) == (4, 4)
 
 
 def test_goals_share_the_best_plan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,6 +204,26 @@ def test_goals_share_the_best_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer.borrowed == {"balanced": "least-change", "cheapest": "least-change", "safest": "least-change"}
     proven = {name: replace(one, status=Status.OPTIMAL) for name, one in answer.solutions.items()}
     assert not replace(answer, solutions=proven).borrowed
+
+
+def test_a_second_round_never_loses_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, solved = dearer_at_home(), set()
+
+    def worse_later(instance: DataPlacement, solver: str, **rest: Any) -> Any:
+        """Solves once with each objective, within the time, and then ends with doing nothing."""
+        found = mast_opt.solve(instance, solver, threads=1)
+        weights = tuple(instance.objective.weights.items())
+        if weights in solved:
+            now = some(today(instance))
+            verdict = mast_opt.verify(instance, now)
+            found = replace(found, plan=now, verdict=verdict, objective=verdict.objective)
+        solved.add(weights)
+        return replace(found, status=Status.FEASIBLE, limit=Limit.TIME)
+
+    monkeypatch.setattr(goals, "solve", worse_later)
+    answer = mast_opt.solve_goals(problem, solver="highs", time_limit_s=600.0)
+    assert answer.solutions["cheapest"].status is Status.FEASIBLE
+    assert answer.figures["cheapest"].verdict.terms["running_cost"] == pytest.approx(2 * 12 * 730)
 
 
 def archived() -> DataPlacement:

@@ -297,7 +297,11 @@ def _each_goal(
         for name, other in answer.borrowed.items()
     ]
     words += [f"{name}: {reason}" for name, reason in answer.refused.items()]
-    words += [f"{name}: {one.overrides}." for name, one in answer.solutions.items() if one.overrides.single_copies]
+    words += [
+        f"{name}: {replace(one.overrides, weights={}, order=None)}."
+        for name, one in answer.solutions.items()
+        if one.overrides.single_copies
+    ]
     words += [
         f"{name}: {LEAST_MISSING.format(one.least_missing_gpus)}."
         for name, one in answer.solutions.items()

@@ -38,6 +38,9 @@ COPYING, WORK = 0.25, "workload"
 """Share of a goal's time in which another goal's plan gets more copies, and the part of that plan which stays."""
 SECOND_ROUND = 0.2
 """Share of the time that has to be left for goals that are not proven to be solved again."""
+PARTS = {"least-change": 2, "safest": 3}
+"""Parts of the time for the plan that leads, with which the others begin, and the one that first chooses its replicas;
+other goals have one part."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +125,14 @@ def solve_goals(
         except UsageError as error:
             refused[name] = str(error)
     search = _Search(problem, stated, solver, near, control)
-    for left, name in zip(range(len(stated), 0, -1), stated, strict=True):
-        search.solve(name, clock.budget_s((1 - JUDGING) / left))
+    solving, parts = Clock(clock.budget_s(1 - JUDGING)), {name: PARTS.get(name, 1) for name in stated}
+    for name in stated:
+        search.solve(name, solving.budget_s(parts[name] / sum(parts.values())))
+        del parts[name]
     open_goals = [name for name, found in search.solutions.items() if found.limit is Limit.TIME]
     for left, name in zip(range(len(open_goals), 0, -1), open_goals, strict=True):
-        if clock.remaining_s >= SECOND_ROUND * (control["time_limit_s"] or 0.0):
-            search.solve(name, clock.budget_s((1 - JUDGING) / left))
+        if solving.remaining_s >= SECOND_ROUND * (control["time_limit_s"] or 0.0):
+            search.solve(name, solving.budget_s(1 / left))
     solutions = {name: search.shared(name) for name in stated}
     plans = {name: found.plan for name, found in solutions.items() if found.plan is not None}
     judging: SolveLimits = {
@@ -148,19 +153,21 @@ class _Search(Generic[PlanT]):
     near: PlanT | None
     control: SolveControl
     solutions: dict[str, Solution[PlanT]] = field(default_factory=dict)
+    plans: list[PlanT] = field(default_factory=list)
+    """Every plan that was found, for any goal."""
     secured: dict[str, Secured] = field(default_factory=dict)
     """Goal → the instance with its replicas, where it chooses them by the loss of a region."""
 
     def solve(self, name: str, time_limit_s: float | None) -> None:
         """Solve for a goal, again where it has a solution, and keep the better plan and bound."""
         own, clock, begin = self.solutions.get(name), Clock(time_limit_s), None
+        if name not in self.secured:
+            params = replace(params_of(self.control), time_limit_s=clock.budget_s())
+            self.secured[name] = secured_for(name, self._instance(name), self.solver, params)[0]
         if not kind_of(self.problem).solvers.is_constructive(self.solver):
-            if name not in self.secured:
-                params = replace(params_of(self.control), time_limit_s=clock.budget_s())
-                self.secured[name] = secured_for(name, self._instance(name), self.solver, params)[0]
             best = self._best(name)
-            begin = self.secured[name].plan if best is None else best[1]
-            begin = self._copied(name, clock.budget_s(COPYING)) if begin is None else begin
+            begin = self._copied(name, clock.budget_s(COPYING)) if best is None else best[1]
+            begin = self.secured[name].plan if begin is None else begin
         timed: SolveControl = {**self.control, "time_limit_s": clock.budget_s()}
         found = solve(self._instance(name), self.solver, start=begin, near=self.near, **timed)
         if own is not None and found.plan is None:
@@ -168,7 +175,8 @@ class _Search(Generic[PlanT]):
         if own is not None and own.bound is not None and own.term == found.term and own.sense is Sense.MIN:
             known = found if found.bound is not None and found.bound >= own.bound else own
             found = replace(found, bound=known.bound, certificate=known.certificate)
-        self.solutions[name] = self._marked(name, found)
+        marked = self.solutions[name] = self._marked(name, found)
+        self.plans.extend([] if marked.plan is None else [marked.plan])
 
     def shared(self, name: str) -> Solution[PlanT]:
         """The solution of a goal, with the plan of another one where that is better by this goal."""
@@ -191,9 +199,9 @@ class _Search(Generic[PlanT]):
     def _copied(self, name: str, time_limit_s: float | None) -> PlanT | None:
         """The plan of another goal with more copies of its data, where this goal asks for those; None without any."""
         instance = self._instance(name)
-        size, plans = kind_of(instance).formulation.size, [one.plan for one in self.solutions.values()]
-        begin = next((plan for plan in reversed(plans) if plan is not None), None)
-        if begin is None or not self.stated[name].copies_min or size is None or size(instance).columns > LARGEST:
+        size, begin = kind_of(instance).formulation.size, next(iter(self.plans), None)
+        copies = self.secured[name].overrides.copies_min
+        if begin is None or not copies or size is None or size(instance).columns > LARGEST:
             return None
         stated: Any = instance
         work = {WORK: stated.labels_of("workloads")}
@@ -207,7 +215,7 @@ class _Search(Generic[PlanT]):
         """The best plan of any goal that is valid under this one: its worth, itself and its verdict."""
         kind, instance = kind_of(self.problem), self._instance(name)
         found = []
-        for plan in (one.plan for one in self.solutions.values() if one.plan is not None):
+        for plan in self.plans:
             verdict = kind.verification.verify(instance, plan)
             if verdict.ok:
                 found.append((self._worth(name, verdict), plan, verdict))
@@ -220,10 +228,10 @@ class _Search(Generic[PlanT]):
 
     def _marked(self, name: str, found: Solution[PlanT]) -> Solution[PlanT]:
         """A solution by the overrides of its goal, its plan one of the instance."""
-        overrides, safe = self.stated[name], self.secured.get(name)
-        least = None if safe is None else safe.least_gpus
+        safe = self.secured[name]
+        overrides = self.stated[name].followed_by(safe.overrides)
         plan = None if found.plan is None else made_for(self.problem, found.plan, overrides)
-        return replace(found, plan=plan, overrides=overrides, least_missing_gpus=least)
+        return replace(found, plan=plan, overrides=overrides, least_missing_gpus=safe.least_gpus)
 
 
 def repeated(plans: Mapping[str, object]) -> dict[str, str]:

@@ -30,7 +30,7 @@ from mast_opt.problems.search.interface import Carried
 from mast_opt.problems.search.params import Params
 
 OptionValue = str | int | float | bool
-SECURING = 0.5
+SECURING = 0.7
 """Part of the time of a goal in which it chooses replicas by the loss of a region."""
 
 
@@ -126,8 +126,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     solver = EXACT if solver == AUTO and kind.solvers.method is not None else solver
     check_request(kind, solver, iterations, formulation)
     problem, overrides = _overridden(problem, weights, order, limits, goal)
-    secured, time_limit_s = secured_for(None if freeze else goal, problem, solver, params_of(control))
-    problem, start = secured.problem, secured.plan if start is None else start
+    secured, time_limit_s = secured_for(goal, problem, solver, params_of(control), choosing=not freeze)
+    problem, overrides = secured.problem, overrides.followed_by(secured.overrides)
     settling = settling_of(kind, problem, near, freeze, between=carried is not None)
     clock = Clock(time_limit_s if time_limit_s is None or settling is None else time_limit_s * (1 - KEPT))
     request = Request(
@@ -141,7 +141,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
             options=tuple(options.items()) if isinstance(options, Mapping) else options,
         ),
         iterations=iterations,
-        start=start,
+        start=secured.plan if start is None else start,
         formulation=formulation,
         freeze=freeze,
         carried=carried,
@@ -235,17 +235,19 @@ def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:
 
 
 def secured_for(
-    goal: str | None, problem: Problem[Any], solver: str, params: SolveParams
+    goal: str | None, problem: Problem[Any], solver: str, params: SolveParams, *, choosing: bool = True
 ) -> tuple[Secured, float | None]:
     """The replicas of a goal that chooses them by the loss of a region, in a part of the time; the time that is left.
 
-    Other goals, and heuristics that begin with no plan, get the problem as it is.
+    Other goals get the problem as it is. Heuristics that begin with no plan only get the number of copies, as where
+    replicas are not to be chosen.
     """
     kind, clock = kind_of(problem), Clock(params.time_limit_s)
-    if goal is None or goal not in kind.secured or kind.solvers.is_constructive(solver):
+    if goal is None or goal not in kind.secured:
         return Secured(problem), params.time_limit_s
-    found = kind.secured[goal](problem, replace(params, time_limit_s=clock.budget_s(SECURING)))
-    return found or Secured(problem), clock.budget_s()
+    asked = replace(params, time_limit_s=clock.budget_s(SECURING))
+    none = not choosing or kind.solvers.is_constructive(solver)
+    return kind.secured[goal](problem, None if none else asked), clock.budget_s()
 
 
 def stated_goal(problem: Problem[Any], goal: str, most: Mapping[str, Fraction | None]) -> Overrides:

@@ -45,4 +45,9 @@ def cheapest(problem: DataPlacement) -> Overrides:
     return Overrides({**FIRST, **effort, **money_weights(problem, 1.0)}, ())
 
 
-GOALS: Mapping[str, Goal] = {"least-change": least_change, "balanced": balanced, "cheapest": cheapest}
+GOALS: Mapping[str, Goal] = {
+    "least-change": least_change,
+    "balanced": balanced,
+    "cheapest": cheapest,
+    "safest": least_change,  # with replicas of its own, see analysis/safest.py
+}

@@ -1,7 +1,5 @@
 """Registration record of data placement (``Kind``): the problem as the layers above see it."""
 
-from dataclasses import replace
-
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.problems.data_placement.analysis.current_state import current_state
 from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
@@ -9,7 +7,7 @@ from mast_opt.problems.data_placement.formulation.codec import FREEZING
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.formulation.size import size
 from mast_opt.problems.data_placement.generate import FAMILIES
-from mast_opt.problems.data_placement.goals import GOALS, balanced
+from mast_opt.problems.data_placement.goals import GOALS
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.migration.partial_plan import partial_plan
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
@@ -34,7 +32,7 @@ from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
 from mast_opt.problems.kind.carried_axes import Continuation
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.kind.overrides import Overrides, Secured
+from mast_opt.problems.kind.overrides import Secured
 from mast_opt.problems.search.interface import HeuristicSolver, Rehearsal, SearchContext, SearchResult
 
 
@@ -59,15 +57,7 @@ def _hooks() -> AnalysisHooks:
     return QUESTIONS
 
 
-def _safest(problem: DataPlacement) -> Overrides:
-    """A balanced plan with two copies of all data that can have them."""
-    from mast_opt.problems.data_placement.analysis.second_copies import second_copies  # only when something is asked
-
-    copies, single = second_copies(problem, size(problem).columns)
-    return replace(balanced(problem), copies_min=copies, single_copies=single)
-
-
-def _secured(problem: DataPlacement, params: SolveParams) -> Secured | None:
+def _secured(problem: DataPlacement, params: SolveParams | None) -> Secured:
     """Replicas with which the worst loss of a region leaves the fewest GPUs missing."""
     from mast_opt.problems.data_placement.analysis.safest import secured  # only when something is asked
 
@@ -80,7 +70,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     problem_type=DataPlacement,
     plan_type=Plan,
     terms=OBJECTIVE,
-    goals={**GOALS, "safest": _safest},
+    goals=GOALS,
     secured={"safest": _secured},
     tidied=with_cheapest_sources,
     limits=LIMITS,

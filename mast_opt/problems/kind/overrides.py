@@ -14,6 +14,8 @@ from mast_opt.problems.kind.problem import ProblemT
 
 NONE = "none"
 """Word that stands for no limit."""
+NAMED = 3
+"""Most datasets with the same reason for a single copy that are named in a sentence; the plan names all."""
 
 
 def stated_limit(name: str, value: object) -> Fraction | None:
@@ -85,7 +87,9 @@ class Overrides:
         parts += [f"{name} ≤ {NONE if most is None else plain_number(most)}" for name, most in self.limits.items()]
         several = Counter(self.copies_min.values())
         parts += [f"at least {copies} copies of {counted(n, 'dataset')}" for copies, n in sorted(several.items())]
-        parts += [f"one copy of {name} ({reason})" for name, reason in self.single_copies.items()]
+        for reason, n in Counter(self.single_copies.values()).items():
+            names = [name for name, why in self.single_copies.items() if why == reason]
+            parts.append(f"one copy of {', '.join(names) if n <= NAMED else counted(n, 'dataset')} ({reason})")
         return ", ".join(parts)
 
     def fields(self) -> dict[str, Any]:
@@ -115,10 +119,12 @@ class Secured:
     """A plan of it; None where no replicas are chosen."""
     least_gpus: float | None = None
     """Proven: GPUs missing after the worst loss of a region, at least, wherever the replicas are."""
+    overrides: Overrides = NO_OVERRIDES
+    """Statements that a plan of it records, on its copies."""
 
 
-Securing = Callable[[Any, SolveParams], Secured | None]
-"""(problem, limits) → replicas that are found within them; None where there are none."""
+Securing = Callable[[Any, SolveParams | None], Secured]
+"""(problem, limits) → replicas that are found within them; without limits none is chosen, only how many there are."""
 
 
 def counting(*terms: str) -> Goal:

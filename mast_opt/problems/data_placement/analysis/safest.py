@@ -2,6 +2,7 @@
 
 A two-stage program, as of ``whatif --robust worst``: replicas are decided once, and where work runs again after the
 loss of each region. Where a loss is far from the worst, work is in parts there, which is quicker and never worse.
+Copies weigh much less than the worst loss, and as much as the work that they keep going after the others.
 """
 
 import time
@@ -15,12 +16,13 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.units import MILLI
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement.analysis import scenarios
+from mast_opt.problems.data_placement.analysis.second_copies import COPIES, NOT_WORTH, obstacle, second_copies
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.formulation.size import size
 from mast_opt.problems.data_placement.goals import FIRST
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement
-from mast_opt.problems.kind.overrides import Secured
+from mast_opt.problems.kind.overrides import Overrides, Secured
 from mast_opt.problems.mip import Mip, frozen
 from mast_opt.problems.mip.extensive import Extensive, extensive
 from mast_opt.problems.mip.transforms import Extension, extended
@@ -29,22 +31,35 @@ LARGEST, COLUMNS_A_SECOND, LONGEST_S = 60_000, 1_000, 60.0
 """Most columns of the program, in all and for each second of the time; the time where none is stated."""
 NEAR = 0.9
 """Part of the worst loss from which on work is whole after a loss, as it is when the loss is judged."""
-GAP, COPYING, ROUNDING = 1e-3, 10.0, 1e-6
-"""Gap of the program; GPUs for which a copy of all data counts; a share of work that is none."""
+GAP, ROUNDING = 1e-2, 1e-6
+"""Gap of the program; a share of work that is none."""
+BEYOND, COPYING = 10.0, 0.07
+"""Weights of a GPU missing after the worst loss and, as a part of all work, of a copy of all data; the mean of the GPUs
+that stand still weighs 1."""
 
 
-def secured(problem: DataPlacement, params: SolveParams) -> Secured | None:
-    """The instance with the replicas of the safest plan that is found; None where it is too large for the time, or
-    where nothing is found in it.
+def secured(problem: DataPlacement, params: SolveParams | None) -> Secured:
+    """The instance with the replicas of the safest plan that is found; with a second copy of all data that can have
+    one, where the program is too large for the time, or where nothing is found in it.
 
-    It minimises the GPUs missing after the worst loss, the mean of those that stand still, and a little what is copied.
-    Copies that no work reads after a loss are left to the objective of the instance.
+    It minimises the GPUs missing after the worst loss first, then copies, against the mean of the work that stands
+    still. Copies that no work reads after a loss are left to the objective of the instance.
 
     Args:
-        problem: the instance, with the copies that the goal asks for.
-        params: limits of all that is solved.
+        problem: the instance.
+        params: limits of all that is solved; None where replicas are not to be chosen.
     """
+    found = None if params is None else _chosen(problem, params)
+    if found is not None:
+        return found
+    copies, single = second_copies(problem, size(problem).columns)
+    return Secured(problem.with_copies_min(copies), overrides=Overrides(copies_min=copies, single_copies=single))
+
+
+def _chosen(problem: DataPlacement, params: SolveParams) -> Secured | None:
+    """The instance with the replicas of the safest plan; None where none is found."""
     began, limit_s = time.monotonic(), params.time_limit_s or LONGEST_S
+    demand_gpus = float(problem.demand_mgpu.sum()) / MILLI
     columns = size(problem).columns * (len(problem.regions) + 1)
     if columns > min(LARGEST, COLUMNS_A_SECOND * limit_s):
         return None
@@ -55,19 +70,31 @@ def secured(problem: DataPlacement, params: SolveParams) -> Secured | None:
     counted = [_missing(one, mip) for one, mip in zip(instances, mips[1:], strict=True)]
     solve = backends.get("highs").solve
     least = [
-        solve(replace(_minimised(mip, over + still), integral=frozen(np.zeros_like(mip.integral))), params).bound or 0.0
-        for mip, (over, still) in zip(mips[1:], counted, strict=True)
+        solve(replace(_minimised(mip, missing), integral=frozen(np.zeros_like(mip.integral))), params).bound or 0.0
+        for mip, (missing, _) in zip(mips[1:], counted, strict=True)
     ]
-    program = _program(own.mip, joint, counted, [one >= NEAR * max(least) for one in least])
+    program = _program(own.mip.minimise({"copy": COPYING * demand_gpus}).cost, joint, counted, least)
     left_s = max(0.01, limit_s - (time.monotonic() - began))
-    found = solve(program, replace(params, gap=max(GAP, params.gap), time_limit_s=left_s))
-    if found.x is None:
+    found = solve(program, replace(params, gap=max(GAP, params.gap), time_limit_s=left_s)).x
+    if found is None:
         return None
-    plan = own.decode(found.x[: len(own.mip.cost)])
-    needed = np.zeros_like(plan.place)
-    for mip, place in zip(mips[1:], joint.columns[1:], strict=True):
-        needed |= _needed(problem, mip, found.x[place], plan.place)
-    return Secured(scenarios.with_replicas(problem, replace(plan, place=needed)), plan, max(least))
+    decided = own.decode(found[: len(own.mip.cost)])
+    place = decided.place
+    needed = np.zeros_like(place)
+    for mip, columns_of in zip(mips[1:], joint.columns[1:], strict=True):
+        needed |= _needed(problem, mip, found[columns_of], place)
+    plan = replace(decided, place=needed)
+    return Secured(scenarios.with_replicas(problem, plan), plan, max(least), _stated(problem, needed))
+
+
+def _stated(problem: DataPlacement, needed: Bools) -> Overrides:
+    """The copies that a plan states to have, of the data that gets a second one, and why other data gets none."""
+    p, labels, several = problem, problem.datasets.labels, needed.sum(axis=1) >= COPIES
+    fewer = p.datasets.copies_min < COPIES
+    return Overrides(
+        copies_min={labels[i]: COPIES for i in np.flatnonzero(fewer & several).tolist()},
+        single_copies={labels[i]: obstacle(p, i) or NOT_WORTH for i in np.flatnonzero(fewer & ~several).tolist()},
+    )
 
 
 def _needed(problem: DataPlacement, mip: Mip, x: FloatArray, place: Bools) -> Bools:
@@ -90,43 +117,49 @@ def _after(problem: DataPlacement, region: str) -> DataPlacement:
 
 
 def _missing(problem: DataPlacement, mip: Mip) -> tuple[FloatArray, FloatArray]:
-    """Costs of the columns after a loss: GPUs over the supply, and GPUs of work that stands still.
+    """Costs of the columns after a loss: GPUs over the supply or of work that stands still; and all work that does, in
+    GPUs or what its cores are worth in them.
 
     Remote reads count as many GPUs over the supply as they weigh when a loss is judged, by the goal ``least-change``.
     """
-    p, over, still = problem, np.zeros(len(mip.cost)), np.zeros(len(mip.cost))
+    p, missing, still = problem, np.zeros(len(mip.cost)), np.zeros(len(mip.cost))
     for block in mip.columns:
         if block.name in ("unserved", "unserved_part"):
             work = np.arange(block.size) if block.cells is None else block.cells[0]
-            still[block.ids.ravel()] = p.fewest_mgpu[work] / MILLI
+            missing[block.ids.ravel()] = p.fewest_mgpu[work] / MILLI
+            still[block.ids.ravel()] = p.demand_mgpu[work] / MILLI
         elif block.name == "overload":
-            over[block.ids.reshape(-1, len(p.tiers))[:, -1]] = 1 / MILLI
+            missing[block.ids.reshape(-1, len(p.tiers))[:, -1]] = 1 / MILLI
     far = FIRST["remote"] / FIRST["overload"] * float(p.demand_mgpu.sum()) / MILLI
-    return over + far * mip.minimise({"remote": 1.0}).cost, still
+    return missing + far * mip.minimise({"remote": 1.0}).cost, still
 
 
-def _program(own: Mip, joint: Extensive, counted: list[tuple[FloatArray, FloatArray]], whole: list[bool]) -> Mip:
-    """The program with a column that is at least what is missing after every loss.
+def _program(
+    copies: FloatArray, joint: Extensive, counted: list[tuple[FloatArray, FloatArray]], least: list[float]
+) -> Mip:
+    """The program with a column for what is missing after the worst loss beyond what always is.
 
     Args:
-        own: program of the instance.
+        copies: cost of the copies, for each column of the instance's own program.
         joint: all programs, that one first.
-        counted: what is over the supply and stands still after each loss.
-        whole: for each loss, whether work is whole after it.
+        counted: what is missing and what stands still after each loss.
+        least: what is missing at least after each loss.
     """
     width, rows = len(joint.mip.cost), len(joint.mip.row_lower)
-    integral, order = joint.mip.integral.copy(), np.zeros(width + 1)
+    integral, order, far = joint.mip.integral.copy(), np.zeros(width + 1), NEAR * max(least)
     entries: list[tuple[IntArray, IntArray, ArrayLike]] = []
-    order[: len(own.cost)] = COPYING * own.minimise({"copy": 1.0}).cost
-    order[width] = 1.0
-    for at, (place, (over, still), keep) in enumerate(zip(joint.columns[1:], counted, whole, strict=True)):
-        used = np.flatnonzero(over + still)
-        entries.append((np.full(len(used), rows + at), place[used], (over + still)[used]))
+    order[: len(copies)] = copies
+    order[width] = BEYOND
+    whole = np.array(least) >= far
+    for at, (place, (missing, still)) in enumerate(zip(joint.columns[1:], counted, strict=True)):
+        used = np.flatnonzero(missing)
+        entries.append((np.full(len(used), rows + at), place[used], missing[used]))
         order[place] += still / len(counted)
-        if not keep:
+        if not whole[at]:
             integral[place[place >= len(joint.columns[0])]] = False
     entries.append((rows + np.arange(len(counted)), np.full(len(counted), width), -1.0))
-    more = Extension("worst", columns=1, rows=len(counted), row_upper=0.0, entries=entries)
+    most = np.where(whole, max(least), far)
+    more = Extension("beyond", columns=1, rows=len(counted), row_upper=most, entries=entries)
     return _minimised(extended(replace(joint.mip, integral=frozen(integral)), more), order)
 
 

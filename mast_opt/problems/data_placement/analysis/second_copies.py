@@ -19,6 +19,7 @@ TRIED_S, GAP = 20.0, 1e-3
 """Time for the program that decides which datasets get a second copy, and its gap."""
 LARGEST = 500_000
 """Programs with more columns are not built for this: every copy that the rules allow is then asked for."""
+NOT_WORTH = "no room for a second one, or too little work would go on with it"
 NO_ROOM = "second copies of all data do not fit together: storage, ingress, links or limits of the plan"
 
 
@@ -32,20 +33,16 @@ def second_copies(problem: DataPlacement, columns: int) -> tuple[Mapping[str, in
         columns: number of columns of its program.
     """
     p, labels = problem, problem.datasets.labels
-    open_regions = (~p.closed).sum(axis=1)
     fewer = p.datasets.copies_min < COPIES
-    shut: dict[str, str] = {}
-    for i in np.flatnonzero(fewer & (np.minimum(open_regions, p.datasets.copies_max) < COPIES)).tolist():
-        few = open_regions[i] < COPIES
-        shut[labels[i]] = "residency and bans leave one region" if few else "copies_max is 1"
-    asked = fewer & (open_regions >= COPIES) & (p.datasets.copies_max >= COPIES)
+    asked = fewer & (np.minimum((~p.closed).sum(axis=1), p.datasets.copies_max) >= COPIES)
+    shut = {labels[i]: obstacle(p, i) for i in np.flatnonzero(fewer & ~asked).tolist()}
     wanted = {labels[i]: COPIES for i in np.flatnonzero(asked).tolist()}
     if not wanted:
         return {}, shut
     lacking = _lacking(p.with_copies_min(wanted), asked) if columns <= LARGEST else np.zeros_like(asked)
     for i in np.flatnonzero(lacking).tolist():
         del wanted[labels[i]]
-        shut[labels[i]] = _too_large(p, i) or NO_ROOM
+        shut[labels[i]] = obstacle(p, i) or NO_ROOM
     return wanted, shut
 
 
@@ -70,9 +67,13 @@ def _lacking(doubled: DataPlacement, asked: Bools) -> Bools:
     return found
 
 
-def _too_large(problem: DataPlacement, i: int) -> str:
+def obstacle(problem: DataPlacement, i: int) -> str:
     """The reason why no further region can take a dataset by itself; empty if one can."""
     p, size = problem, int(problem.datasets.size_mb[i])
+    if np.count_nonzero(~p.closed[i]) < COPIES:
+        return "residency and bans leave one region"
+    if p.datasets.copies_max[i] < COPIES:
+        return "copies_max is 1"
     others = ~p.closed[i] & ~p.datasets.stored[i]
     if not np.any(others & (p.usable_storage_mb >= size)):
         return "larger than the storage of every other region"

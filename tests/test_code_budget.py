@@ -36,7 +36,7 @@ BUDGET = {
     "planner/solving": 2499,
     "problems/backends": 1852,
     "problems/data_placement": 14088,
-    "problems/job_placement": 12844,
+    "problems/job_placement": 12837,
     "problems/kind": 1990,
     "problems/mip": 1508,
     "problems/resource_allocation": 2609,

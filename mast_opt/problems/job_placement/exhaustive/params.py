@@ -184,13 +184,6 @@ class ExhaustiveRepairParams(Params):
     larger ones takes most of a minute."""
     unmoved_share: ClassVar[float] = 0.5
     """Share of the time for a plan without moves, where running jobs may be moved; the rest is for sub-MIPs."""
-    ruin_share: float = parameter(
-        0.1,
-        "Share of the jobs outside the chosen clusters that a round takes out too.",
-        "The ablation shows what they buy (docs/benchmarks/ablation.md).",
-        low=0,
-        high=1,
-    )
     recreate_noise: float = parameter(
         0.3,
         "Standard deviation of the factor on what a job is worth in the order in which jobs are put back.",

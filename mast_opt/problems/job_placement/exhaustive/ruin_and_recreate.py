@@ -8,7 +8,7 @@
    can check (``capacity_prices``).
 4. The whole program, where it is small enough, by an exact solver for a share of the time, from the best plan: the
    bound of its tree may be above that of the prices, and the plan may be better.
-5. Rounds, over the clusters: the jobs of a cluster and some others are taken out, victims that are no longer needed go
+5. Rounds, over the clusters: the jobs of two clusters are taken out, victims that are no longer needed go
    on running, and the local search puts back what is worth it, in a somewhat random order. Every few rounds, two
    clusters and the jobs that wait are instead solved exactly (``sub_mip``); every other round is a tabu search where
    jobs are single tasks (``penalised_assignment``); and now and then, at the latest after a
@@ -389,7 +389,7 @@ class _RuinAndRecreate:
         p, rng, batch = self.p, self.tools.rng, self.best.copy()
         chosen = {cluster, int(rng.integers(len(p.clusters)))}
         for j, at in list(batch.placed.items()):
-            if (batch.cluster_of(at) in chosen or rng.random() < self.params.ruin_share) and j in batch.placed:
+            if batch.cluster_of(at) in chosen and j in batch.placed:
                 batch.remove_whole(j)
         batch.restore_unneeded(self.local_search.stopped)
         noise = rng.normal(1, self.params.recreate_noise, len(p.jobs))

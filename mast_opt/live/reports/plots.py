@@ -17,11 +17,9 @@ from mast_opt.planner.io.atomic import check_free, new_file
 from mast_opt.planner.report.html.content import convergence, table_of
 from mast_opt.planner.report.html.palette import LIGHT, in_theme
 from mast_opt.planner.report.html.png import sheet
-from mast_opt.planner.report.html.render import WIDE, draw, fullest
-from mast_opt.planner.report.html.sankey import ribbons
-from mast_opt.planner.report.html.vega_specs import bars, heat_map, lines, spans
+from mast_opt.planner.report.html.render import WIDE, draw, fullest, specifications
 from mast_opt.planner.solving import Solution
-from mast_opt.problems.kind.presentation import Bars, Chart, Flows, HeatMap, Lines
+from mast_opt.problems.kind.presentation import Chart, Lines
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
 
@@ -131,20 +129,5 @@ def _figure(chart: Chart) -> Figure:
     section = table_of(chart)
     columns = {head.title: tuple(row[at] for row in section.rows) for at, head in enumerate(section.heads)}
     drawn = in_theme(sheet([picture]), LIGHT)
-    return Figure(chart.title, chart.note, tuple(_specs(fullest(chart))), columns, drawn)
-
-
-def _specs(chart: Chart) -> list[Mapping[str, Any]]:
-    """The Vega-Lite specifications of a chart of a simulation, with plain colours instead of names."""
-    if isinstance(chart, HeatMap):
-        sides = [values for values in (chart.before, chart.after) if values is not None]
-        made = [heat_map(chart, values, WIDE) for values in sides]
-    elif isinstance(chart, Bars):
-        made = [bars(chart, WIDE)]
-    elif isinstance(chart, Flows):
-        made = [ribbons(chart, WIDE)]
-    elif isinstance(chart, Lines):
-        made = [lines(chart, WIDE)]
-    else:
-        made = [spans(chart, WIDE)]
-    return [json.loads(in_theme(json.dumps(spec), LIGHT)) for spec in made]
+    specs = (json.loads(in_theme(json.dumps(spec), LIGHT)) for spec in specifications(fullest(chart), WIDE))
+    return Figure(chart.title, chart.note, tuple(specs), columns, drawn)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mast_opt.planner.report.html.palette import SERIES, color, heat_legend, own_color
@@ -39,44 +38,48 @@ class Picture:
 
 def draw(chart: Chart) -> Picture:
     """The picture of a chart: of a long one the fullest rows or categories."""
-    count = (
-        len(chart.rows)
-        if isinstance(chart, HeatMap | Spans)
-        else len(chart.categories)
-        if isinstance(chart, Bars)
-        else 0
-    )
+    count, most = _extent(chart)
     chart = fullest(chart)
+    captions, width = [""], WIDE
+    if isinstance(chart, HeatMap) and chart.before is not None:
+        captions, width = ["before", chart.after_name], HALF
+    sizes = zip(captions, specifications(chart, width), specifications(chart, PHONE), strict=True)
+    drawings = tuple(Drawing(caption, svg(wide), svg(phone)) for caption, wide, phone in sizes)
+    left_out = f"The {most} largest of {count:,} are drawn; the table has all." if count > most else ""
+    return Picture(chart.title, chart.note, drawings, tuple(_legend(chart)), left_out)
+
+
+def specifications(chart: Chart, width: int) -> list[Spec]:
+    """The Vega-Lite specification of a chart; of a heat map one for each side."""
     if isinstance(chart, HeatMap):
-        sides = [("before", chart.before), (chart.after_name, chart.after)]
-        known = [(caption, values) for caption, values in sides if values is not None]
-        width = HALF if len(known) > 1 else WIDE
-        drawings = [
-            Drawing(
-                caption if len(known) > 1 else "",
-                svg(heat_map(chart, values, width)),
-                svg(heat_map(chart, values, PHONE)),
-            )
-            for caption, values in known
-        ]
-        legend = [(color(f"heat-{step}"), words) for step, words in enumerate(heat_legend(chart.scale))]
-        return _picture(chart, drawings, legend, count, MOST_ROWS)
+        return [heat_map(chart, values, width) for values in (chart.before, chart.after) if values is not None]
     if isinstance(chart, Bars):
-        drawings = [Drawing("", svg(bars(chart, WIDE)), svg(bars(chart, PHONE)))]
-        legend = [(color(f"series-{at % SERIES}"), name) for at, (name, _) in enumerate(chart.series)]
-        if chart.scale is not Scale.AMOUNT:
-            legend.append((color("bad"), "limit"))
-        return _picture(chart, drawings, legend, count, MOST_ROWS)
+        return [bars(chart, width)]
     if isinstance(chart, Spans):
-        drawings = [Drawing("", svg(spans(chart, WIDE)), svg(spans(chart, PHONE)))]
-        legend = [(own_color(at), name) for at, name in enumerate(chart.sorts)]
-        return _picture(chart, drawings, legend, count, MOST_ROWS)
+        return [spans(chart, width)]
+    return [ribbons(chart, width) if isinstance(chart, Flows) else lines(chart, width)]
+
+
+def _extent(chart: Chart) -> tuple[int, int]:
+    """Number of a chart's rows, categories or flows, and the most that are drawn; 0 where all are."""
     if isinstance(chart, Flows):
-        drawings = [Drawing("", svg(ribbons(chart, WIDE)), svg(ribbons(chart, PHONE)))]
-        return _picture(chart, drawings, [], len(chart.flows), MOST_FLOWS)
-    drawings = [Drawing("", svg(lines(chart, WIDE)), svg(lines(chart, PHONE)))]
-    legend = [(own_color(at), name) for at, (name, _) in enumerate(chart.lines)]
-    return _picture(chart, drawings, legend, 0, 0)
+        return len(chart.flows), MOST_FLOWS
+    if isinstance(chart, HeatMap | Spans):
+        return len(chart.rows), MOST_ROWS
+    return (len(chart.categories), MOST_ROWS) if isinstance(chart, Bars) else (0, 0)
+
+
+def _legend(chart: Chart) -> list[tuple[str, str]]:
+    """Colours of a chart, and what each stands for."""
+    if isinstance(chart, HeatMap):
+        return [(color(f"heat-{step}"), words) for step, words in enumerate(heat_legend(chart.scale))]
+    if isinstance(chart, Bars):
+        limit = [] if chart.scale is Scale.AMOUNT else [(color("bad"), "limit")]
+        return [*((color(f"series-{at % SERIES}"), name) for at, (name, _) in enumerate(chart.series)), *limit]
+    if isinstance(chart, Flows):
+        return []
+    names = chart.sorts if isinstance(chart, Spans) else [name for name, _ in chart.lines]
+    return [(own_color(at), name) for at, name in enumerate(names)]
 
 
 def fullest(chart: Chart) -> Chart:
@@ -101,14 +104,6 @@ def _largest(rows: tuple[Values, ...]) -> list[int]:
     """Positions of a chart's rows with the largest values, ascending."""
     tops = [max((value for value in row if value is not None), default=0.0) for row in rows]
     return sorted(sorted(range(len(rows)), key=lambda row: -tops[row])[:MOST_ROWS])
-
-
-def _picture(
-    chart: Chart, drawings: Sequence[Drawing], legend: Sequence[tuple[str, str]], count: int, most: int
-) -> Picture:
-    """Picture of a chart with its drawings and legend, and words on what is left out."""
-    left_out = f"The {most} largest of {count:,} are drawn; the table has all." if count > most else ""
-    return Picture(chart.title, chart.note, tuple(drawings), tuple(legend), left_out)
 
 
 def svg(spec: Spec) -> str:

@@ -110,10 +110,11 @@ def noticed(value: float, what: str) -> float:
 
 def as_shown(figures: Mapping[str, float]) -> dict[str, float]:
     """Figures as they are shown to people, by their names: see ``noticed``. Demand that exceeds supply by an amount of
-    GPUs that is nothing fills the supply: ``peak_ratio`` and its parts are 1 then."""
+    GPUs that is nothing fills the supply: ``peak_ratio`` and its parts are 1 then, and the overload costs nothing."""
     seen = {name: noticed(value, name) for name, value in figures.items()}
     if seen.get("overload_gpus") == 0.0:
         seen |= {name: min(value, 1.0) for name, value in seen.items() if name.startswith("peak_ratio")}
+        seen |= {name: 0.0 for name in seen if name.startswith("overload_")}
     return seen
 
 

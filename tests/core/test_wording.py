@@ -38,7 +38,16 @@ def test_words(words: str, expected: str) -> None:
     [(0.068, 1.0005, "1.00"), (0.2, 1.0005, "1.0005"), (0.0, 0.9994, "0.999"), (3.0, 1.2, "1.20")],
 )
 def test_demand_over_supply_by_an_amount_that_is_nothing_fills_the_supply(over: float, worst: float, text: str) -> None:
-    seen = as_shown({"overload_gpus": over, "peak_ratio": worst, "peak_ratio_tier0": 0.75, "stored_tb": 0.01})
+    seen = as_shown(
+        {
+            "overload_gpus": over,
+            "peak_ratio": worst,
+            "peak_ratio_tier0": 0.75,
+            "stored_tb": 0.01,
+            "overload_usd_a_month": 124.0,
+        }
+    )
+    assert seen["overload_usd_a_month"] == (124.0 if over >= 0.1 else 0.0)
     assert ratio(seen["peak_ratio"]) == text
     assert (seen["peak_ratio_tier0"], seen["stored_tb"]) == (0.75, 0.0)
     assert as_shown({"peak_ratio": worst}) == {"peak_ratio": worst}, "nothing says by how much"

@@ -12,6 +12,15 @@ from mast_opt.problems.registry import check_plan, kind_of
 
 COPIES = ("copy", "upload")
 """Actions of steps that may go on over several rows."""
+REMAINDERS = "parts of workloads of less than a GPU are too small to be moved, and stay with the rest of their workload"
+"""Note on steps to a plan that has such parts."""
+
+
+def executable(problem: Problem[PlanT], plan: PlanT) -> PlanT:
+    """The plan without parts that are too small to be moved, unless that breaks a limit."""
+    kind = kind_of(problem)
+    whole: PlanT = kind.migration.whole(problem, plan)
+    return plan if whole is plan or not kind.verification.verify(problem, whole).ok else whole
 
 
 def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None) -> Order:
@@ -35,12 +44,14 @@ def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None) -> Or
             f"the plan breaks {verdict.violations[0]}, so there is no way to it within the limits; "
             "'mast-opt verify' lists every violation"
         )
-    order = kind.migration.steps(problem, plan)
+    wanted = executable(problem, plan)
+    order = kind.migration.steps(problem, wanted)
     now: PlanT | None = kind.analysis.current_plan(problem)
     broken = () if now is None else kind.verification.verify(problem, now).violations
     mending = {label for violation in broken for label in violation.index}
     moves = sorted(order.moves, key=lambda move: (move.wave, move.what not in mending))
-    return replace(order, moves=tuple(moves), begin=begin)
+    notes = order.notes if wanted is plan else (*order.notes, REMAINDERS)
+    return replace(order, moves=tuple(moves), begin=begin, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,7 @@ def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | 
             today still is after these steps, and the message says how many mend it.
     """
     kind, order = kind_of(problem), steps(problem, plan, begin)
+    plan = executable(problem, plan)
     partial, every = kind.migration.partial, len(order.moves)
     if partial is None:
         raise UsageError(f"single steps to a plan of {kind.name} cannot be separated")

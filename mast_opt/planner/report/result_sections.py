@@ -185,18 +185,17 @@ def _missing_rows(
 
     def cell(one: RegionLoss | None, gpus: Callable[[RegionLoss], float], first: bool) -> str:
         """A figure with its marks, and the region in the first row."""
-        return UNPROVEN if one is None else _lost_gpus(one, gpus(one), one.region if worst and first else "")
+        return UNPROVEN if one is None else _lost_gpus(one, gpus(one), f" ({one.region})" if worst and first else "")
 
     shown_rows = rows if any(losses) else rows[:1]
     return tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in shown_rows)
 
 
-def _lost_gpus(one: RegionLoss, gpus: float, region: str = "") -> str:
-    """GPUs that are missing after a loss, with the mark of those that are not proven. No placement misses less than the
-    work whose data is lost, so that figure needs no proof."""
+def _lost_gpus(one: RegionLoss, gpus: float, words: str = "") -> str:
+    """GPUs that are missing after a loss, more words, and the mark of those that are not proven. No placement misses
+    less than the work whose data is lost, so that figure needs no proof."""
     certain = one.proven or gpus - one.lost_gpus < NOTICED
-    marks = [*([region] if region else []), *([] if certain else [UNPROVEN])]
-    return " ".join((shown(gpus, "gpus"), *(f"({mark})" for mark in marks)))
+    return f"{shown(gpus, 'gpus')}{words}{'' if certain else f' ({UNPROVEN})'}"
 
 
 def each_loss_sections(figures: Mapping[str, Figures]) -> tuple[Section, ...]:
@@ -206,7 +205,7 @@ def each_loss_sections(figures: Mapping[str, Figures]) -> tuple[Section, ...]:
     rows = [
         (
             losses[0].region,
-            *(f"{_lost_gpus(one, one.missing_gpus)}, {_lost_gpus(one, one.unserved_gpus)} still" for one in losses),
+            *(_lost_gpus(one, one.missing_gpus, f", {shown(one.unserved_gpus, 'gpus')} still") for one in losses),
         )
         for losses in sorted(zip(*known.values(), strict=True), key=lambda losses: -losses[0].missing_gpus)
     ]

@@ -155,8 +155,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         left_s = None if time_limit_s is None else KEPT * time_limit_s + (clock.remaining_s if clock else 0.0)
         if settling is not None and not asked.asked.cancel.is_set() and settling.has_time(left_s):
             solution = _settled(settling, solution, asked, left_s)
-        solution = replace(_tidied(kind, problem, solution), least_missing_gpus=secured.least_gpus)
-        return replace(solution, plan=made_for(asked_for, solution.plan, overrides))
+        tidied = _tidied(kind, problem, _whole(settling, solution, asked))
+        return replace(tidied, plan=made_for(asked_for, tidied.plan, overrides), least_missing_gpus=secured.least_gpus)
 
     if cross_check is None:
         return found(request, clock)
@@ -195,12 +195,39 @@ def _settled(
     most = most_allowed(solution.status, solution.objective, solution.bound, asked.gap, near=near)
     params = params_of_pass(asked, left_s)
     plan, verdict, changed = settling.settled(solution.plan, solution.verdict, most, backends.get(EXACT), params)
+    return replace(_with_plan(solution, plan, verdict), last_pass=changed)
+
+
+def _with_plan(solution: Solution[PlanT], plan: PlanT | None, verdict: Verdict) -> Solution[PlanT]:
+    """The solution with another plan."""
     value = verdict.terms[solution.term] if solution.term else verdict.objective
     stages = tuple(
         stage if stage.objective is None else replace(stage, objective=verdict.terms[stage.term])
         for stage in solution.stages
     )
-    return replace(solution, plan=plan, verdict=verdict, objective=value, stages=stages, last_pass=changed)
+    return replace(solution, plan=plan, verdict=verdict, objective=value, stages=stages)
+
+
+def _whole(settling: Settling | None, solution: Solution[PlanT], request: Request[PlanT]) -> Solution[PlanT]:
+    """The solution without parts of work that are too small to be moved, where it then is as good as the last pass
+    allows. What is frozen, or equals a plan to stay near, stays as it is."""
+    assert solution.plan is not None
+    assert solution.verdict is not None
+    assert solution.objective is not None
+    problem, gap, kind = request.problem, request.asked.gap, kind_of(request.problem)
+    plan, last, before = kind.migration.whole(problem, solution.plan), solution.last_pass, solution.verdict
+    if request.freeze or plan is solution.plan or (last is not None and last.reference == "near" and not last.rows):
+        return solution
+    verdict = kind.verification.verify(problem, plan)
+    most = most_allowed(solution.status, solution.objective, solution.bound, gap)
+    if not verdict.ok or any(verdict.terms[term] > before.terms[term] for term in problem.objective.order):
+        return solution
+    if not problem.objective.order and verdict.objective > most:
+        return solution
+    if last is not None and settling is not None:
+        price = last.price + verdict.objective - before.objective
+        last = replace(last, rows=settling.rows(plan), price=price)
+    return replace(_with_plan(solution, plan, verdict), last_pass=last)
 
 
 def _tidied(kind: Kind[Any, PlanT], problem: Problem[PlanT], solution: Solution[PlanT]) -> Solution[PlanT]:

@@ -96,7 +96,7 @@ class Settling:
         self, plan: PlanT, verdict: Verdict, most: float, backend: Backend, params: SolveParams
     ) -> tuple[PlanT, Verdict, LastPass]:
         """Best plan found: the one with the fewest differing rows whose objective is at most ``most``."""
-        before = self._rows(plan)
+        before = self.rows(plan)
         unchanged = plan, verdict, LastPass(self.name, before, before, 0.0)
         if not before:
             return unchanged
@@ -111,12 +111,12 @@ class Settling:
             return unchanged
         found: PlanT = formulation.decode(result.x)
         judged = self.kind.verification.verify(self.problem, found)
-        after = self._rows(found)
+        after = self.rows(found)
         if not judged.ok or after >= before or not self._as_good(judged, verdict, most):
             return unchanged
         return found, judged, LastPass(self.name, before, after, judged.objective - verdict.objective)
 
-    def _rows(self, plan: object) -> int:
+    def rows(self, plan: object) -> int:
         """Number of rows in which a plan differs from that of the last pass."""
         tables = [self.kind.tables.plan_to_tables(self.problem, one) for one in (plan, self.reference)]
         return differing_rows(self.kind, *tables)

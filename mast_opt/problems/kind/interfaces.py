@@ -172,6 +172,8 @@ class MigrationInterface(Generic[ProblemT, PlanT]):
     """An order of what has to be done to get from today to a plan without violations. None: there is nothing to it."""
     partial: Callable[[ProblemT, PlanT, Sequence[Move], int], PlanT] | None = None
     """(problem, plan, its steps, number) → the state after so many of the steps, as a plan. None: it is not told."""
+    whole: Callable[[ProblemT, PlanT], PlanT] = lambda problem, plan: plan
+    """(problem, plan) → the plan without parts that are too small to be moved; it may be worse or break a limit."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def parts(problem: DataPlacement, plan: Plan) -> tuple[Part, ...]:
         then[w][r, k] = then[w].get((r, k), 0) + share
     found = []
     for w in sorted({*now, *then}):
-        stay, change = _matched(now.get(w, {}), then.get(w, {}))
+        stay, change = matched(now.get(w, {}), then.get(w, {}))
         found += [Part(w, (piece,)) for piece in stay]
         if problem.workloads.splittable[w]:
             found += [Part(w, (piece,)) for piece in change]
@@ -77,7 +77,7 @@ def todays_cells(problem: DataPlacement, plan: Plan) -> dict[int, dict[Cell, int
     return cells
 
 
-def _matched(now: dict[Cell, int], then: dict[Cell, int]) -> tuple[list[Piece], list[Piece]]:
+def matched(now: dict[Cell, int], then: dict[Cell, int]) -> tuple[list[Piece], list[Piece]]:
     """Places of a workload that stay, and pieces that change: within a region first, then in order."""
     stay = [Piece(cell, cell, min(share, then[cell])) for cell, share in sorted(now.items()) if cell in then]
     kept = {piece.source: piece.share for piece in stay}

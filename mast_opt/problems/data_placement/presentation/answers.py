@@ -82,7 +82,7 @@ def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
     """Answer on cost: USD a month for GPUs that exist, before and after a data-placement plan."""
     if not p.has_prices:
         return Answer("Cost", "no prices", "The instance states no prices: usd_per_gpu_hour, usd_per_tb_month, …", "")
-    costs = [one.metrics for one in (before, after) if one]
+    costs = [as_shown(one.metrics) for one in (before, after) if one]
     billed, beyond = ([one[f"{what}_usd_a_month"] for one in costs] for what in ("billed", "overload"))
     paid = f"cost {usd(copies)} once" if noticed(copies := after.terms["migration_cost"], "usd") else "cost nothing"
     once = f"A month, at the prices of the instance; the copies {paid}."

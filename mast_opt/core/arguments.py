@@ -78,8 +78,6 @@ def a_whole(least: int, most: int | None = None, note: str = "") -> Check:
     """Check that an argument is a whole number within these limits."""
 
     def check(name: str, value: object) -> None:
-        if type(value) is int and value >= least and (most is None or value <= most):
-            return
         limits = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
         if not isinstance(value, Integral) or isinstance(value, bool):
             raise refuse(name, value, limits + note)

@@ -82,12 +82,7 @@ class Reclaimable:
 
     def most(self, server: str, tier: int) -> int:
         """Most milli-GPUs that a job of this tier could get on a server; 0 where it takes no work."""
-        return self.most_of(server, (tier,))[0]
-
-    def most_of(self, server: str, tiers: Iterable[int]) -> list[int]:
-        """The value of ``most`` for each of these tiers."""
-        there = self._servers.fleet.most_mgpu(server)
-        return [there[bisect.bisect_right(self.tiers, tier)] for tier in tiers]
+        return self._servers.fleet.most_mgpu(server)[bisect.bisect_right(self.tiers, tier)]
 
     def tiers_with(self, server: str, mgpu: int) -> int:
         """Number of tiers, counted from the most important one, that could get so many milli-GPUs on a server."""

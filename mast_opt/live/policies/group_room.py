@@ -108,8 +108,8 @@ class GroupRoom:
             return False
         before = self._of.get(name, number)
         self._of[name] = number
-        for (tier, most), now in zip(self._most.items(), snapshot.reclaimable.most_of(name, self._most)):
-            then = most.get(name, 0)
+        for tier, most in self._most.items():
+            now, then = snapshot.reclaimable.most(name, tier), most.get(name, 0)
             most[name] = now
             if before != number:
                 self._change(tier, before, then, 0)

@@ -85,7 +85,7 @@ class _Attempt:
         if self.rates and self.rates[-1][0] == at:
             self.rates.pop()
         self.rates.append((at, rate))
-        left = self.work.duration_ms * REFERENCE - (self.work_at(at) if self.rates[1:] else self.done)
+        left = self.work.duration_ms * REFERENCE - self.work_at(at)
         self.ends_ms = at - (-left // rate)
 
 

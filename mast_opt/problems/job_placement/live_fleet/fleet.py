@@ -757,8 +757,7 @@ class Fleet:
     @arg.checked(name=arg.a_text)
     def is_over_quota(self, name: str) -> bool:
         """Whether a running job is beyond the quotas of its tenant now."""
-        self._shares_of(name)
-        return self._books.is_over_quota(name)
+        return self._known(name).over_quota
 
     @arg.checked(job=arg.a(Job))
     def importance_of(self, job: Job) -> int:
@@ -894,7 +893,7 @@ class Fleet:
         books, requests = self._books, option.requests
         if open_to is not None:
             asked = requests[0].open & open_to
-            if not asked.any() and requests[0].open.any():
+            if requests[0].open.any() and not asked.any():
                 return Refused(job, "none of the regions that are asked holds all of its data", code="regions"), None
             requests = tuple(request._replace(open=asked) for request in requests)
             option = option._replace(requests=requests)

@@ -246,7 +246,7 @@ class FleetInventory:
     def regions_in(self, names: Collection[str]) -> Bools:
         """[R] the regions with these names. Raises UsageError for one that the fleet does not have."""
         asked = names_in("regions", names)
-        if unknown := sorted(asked.difference(self.regions)):
+        if unknown := sorted(asked - set(self.regions)):
             raise UsageError(f"the fleet has no region called {unknown[0]}; there are {', '.join(self.regions)}")
         return np.array([name in asked for name in self.regions], np.bool_)
 
@@ -304,10 +304,6 @@ class FleetInventory:
         """Shares of a running job; None if it does not run."""
         running = self._running.get(name)
         return None if running is None else running.shares
-
-    def is_over_quota(self, name: str) -> bool:
-        """Whether a running job is beyond the quotas of its tenant now."""
-        return self._running[name].over_quota
 
     def change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
         """Lay the fleet out again, with the running jobs where they were. Nothing changes if a server is refused."""
@@ -1082,11 +1078,10 @@ class FleetInventory:
 
     def _with_work(self, one: Running) -> Running:
         """A running job with its work at risk, if the engine's state has looked at that."""
-        at, job = self.place[one.job.name], self.state.job
-        looked_ms, began_ms = job.item(col.J_LOOKED, at), job.item(col.J_BEGAN, at)
+        mgpu = int(self.state.job[col.J_MGPU, at := self.place[one.job.name]])
+        began_ms, every_ms, looked_ms = self.state.job[_WORK, at].tolist()
         if began_ms < 0 or looked_ms < 0:
             return one
-        mgpu, every_ms = job.item(col.J_MGPU, at), job.item(col.J_EVERY, at)
         gpu_hours = max(0, looked_ms - began_ms) % (every_ms or 1) * mgpu / (WHOLE * HOUR_MS)
         return one if gpu_hours == one.job.gpu_hours_at_risk else one.but_at_risk(gpu_hours)
 

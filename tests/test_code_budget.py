@@ -35,7 +35,7 @@ BUDGET = {
     "planner/report": 2672,
     "planner/solving": 2519,
     "problems/backends": 1852,
-    "problems/data_placement": 14131,
+    "problems/data_placement": 14174,
     "problems/job_placement": 12833,
     "problems/kind": 1991,
     "problems/mip": 1508,

@@ -65,7 +65,8 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
     """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose or nobody uses GPUs, and
     where time or memory is too short for a proof.
 
-    Replicas are those of the plan, and none is copied after the loss; work is placed again where its data is left,
+    Regions without storage, cores and GPUs are lost already. Replicas are those of the plan, and none is copied after
+    the loss; work is placed again where its data is left,
     by the goal ``least-change``. A placement that is not proven counts only where another region's proven loss is
     worse, since a better placement would miss less.
 
@@ -81,7 +82,7 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
         return None
     clock = Clock(limits.get("time_limit_s"))
     losses: list[RegionLoss] = []
-    names = stated.labels_of("regions")
+    names = [name for name, gone in zip(stated.labels_of("regions"), stated.gone, strict=True) if not gone]
     for left, name in zip(range(len(names), 0, -1), names, strict=True):
         instance, lost = after_loss(stated, plan, name)
         columns = LARGEST + 1 if kind.formulation.size is None else kind.formulation.size(instance).columns
@@ -98,8 +99,8 @@ def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[Sol
             return None
         found = kind.verification.verify(instance, formulation.decode(result.x)).metrics
         losses.append(region_loss(name, found, lost, result.status is Status.OPTIMAL))
-    worst = max(losses, key=lambda one: one.missing_gpus)
-    return replace(worst, regions=tuple(losses)) if worst.proven else None
+    worst = max(losses, key=lambda one: one.missing_gpus, default=None)
+    return None if worst is None or not worst.proven else replace(worst, regions=tuple(losses))
 
 
 def unavoidable(problem: Problem[Any], lost: Loss | None) -> float:

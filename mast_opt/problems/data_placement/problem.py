@@ -197,6 +197,12 @@ class DataPlacement(GroupedProblem["Plan"]):
         return read_only(self.datasets.residency.any(axis=1, keepdims=True) & ~self.datasets.residency)
 
     @cached_property
+    def gone(self) -> Bools:
+        """[R] the regions without storage, cores and GPUs, such as those that a scenario loses."""
+        r = self.regions
+        return read_only((r.storage_mb == 0) & (r.cpu_mcores == 0) & ~r.supply_mgpu.any(axis=1))
+
+    @cached_property
     def closed(self) -> Bools:
         """[I, R] the regions that may not hold a replica: forbidden, or outside the residency."""
         return read_only(self.datasets.forbidden | self.outside)

@@ -8,7 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 import mast_opt
+from mast_opt.planner.analysis.region_loss import worst_region_loss
 from mast_opt.planner.report.change_sections import diff_sections
+from mast_opt.planner.report.html.content import report
+from mast_opt.planner.report.html.page import page
 from mast_opt.problems.data_placement.plan import gpu_demand
 from mast_opt.problems.data_placement.presentation.answers import answers, usd
 from mast_opt.problems.data_placement.presentation.details import BINDING, DATA, WORK, details
@@ -208,3 +211,44 @@ def test_a_plan_without_gpus_has_no_table_of_them() -> None:
     bare = PROBLEM.with_columns({"regions.supply_mgpu": np.zeros_like(PROBLEM.regions.supply_mgpu)})
     assert "GPU demand against supply" in [one.title for one in sections(PROBLEM, PLAN)]
     assert "GPU demand against supply" not in [one.title for one in sections(bare, PLAN)]
+
+
+def lost_home() -> mast_opt.DataPlacement:
+    """``home`` is lost with the data of ``gone``; ``away`` has GPUs for ``small`` and none for ``large``."""
+    builder = mast_opt.DataPlacementBuilder("lost", unserved="price")
+    builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0, "h100": 8})
+    builder.add_region("away", storage_tb=9, cpu_cores=9, gpus={"a100": 4, "h100": 0})
+    builder.add_dataset("logs", size_tb=1, replicas=["away"])
+    types = {"gone": {"a100": 3}, "small": {"a100": 4}, "large": {"h100": 8}}
+    for name, gpus in types.items():
+        builder.add_workload(name, tier=0, cpu_cores=1, gpus=gpus, reads={"logs": 1}, current_region="home")
+    problem = builder.build()
+    forbidden = np.array([[True, True], [True, False], [True, False]])
+    return problem.with_columns({"workloads.forbidden": forbidden, "regions.supply_mgpu": ints((0, 0), (4000, 0))})
+
+
+def test_refused_work_is_stated_and_not_nothing_to_buy() -> None:
+    problem = lost_home()
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    found = {one.topic: one for one in answers(problem, plan)}
+    assert found["What to do"].detail.startswith("4 GPUs of work change region and 11 GPUs of work are left out; ")
+    assert found["Refused work"].value == "2 workloads, 11 GPUs"
+    assert "No region may run 1 workload of these" in found["Refused work"].detail
+    assert found["What to buy"].value == "for refused work of 8 GPUs"
+    assert "No purchase lets 3 GPUs of refused work run" in found["What to buy"].detail
+    assert "Refused work of 8 GPUs accepts h100: 'mast-opt buy'" in found["What to buy"].detail
+    assert "The rest fits into what there is" in found["What to buy"].detail
+    barred = problem.with_columns({"workloads.forbidden": np.array([[True, True], [True, False], [True, True]])})
+    assert {one.topic: one.value for one in answers(barred, plan)}["What to buy"] == "no GPUs serve the refused work"
+    page_text = page(report(problem, plan))
+    assert "Verified: no limit is broken. Refused: 2 workloads, 11 GPUs." in page_text
+
+
+def test_a_region_that_is_lost_already_is_not_lost_again() -> None:
+    problem = lost_home()
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    loss = worst_region_loss(problem, plan)
+    assert loss is not None
+    assert [one.region for one in loss.regions] == ["away"]

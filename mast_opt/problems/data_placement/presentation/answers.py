@@ -4,12 +4,12 @@ import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import as_shown, counted, gpus, noticed, percent, plain, ratio
+from mast_opt.core.wording import as_shown, counted, gpus, listed, noticed, percent, plain, ratio
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, money_counts
 from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
 from mast_opt.problems.data_placement.presentation import details
-from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
+from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.kind.presentation import Answer
@@ -17,6 +17,7 @@ from mast_opt.problems.kind.presentation import Answer
 MOST_NAMED = 3
 """Region/type pairs that an answer names."""
 
+REFUSED = "Refused work"
 NOW = "nothing for today's work"
 """Value of what to buy where the GPUs that there are would do."""
 LATER = "What grows later may have to be ordered today: 'mast-opt buy --periods' says what to order when."
@@ -37,13 +38,36 @@ COMPARED = {
 
 
 def answers(problem: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
-    """Doing nothing, what to do, overload, cost, storage, what to buy."""
+    """Doing nothing, what to do, work that the plan refuses (if any), overload, cost, storage, what to buy."""
     plan = in_full(problem, plan)
     now = today(problem) if complete(problem) else None
     before, after = None if now is None else verify(problem, now), verify(problem, plan)
     overload = (_overload(problem, before, after, plan),) if problem.regions.supply_mgpu.any() else ()
     rest = (_cost(problem, before, after), _storage(problem, plan), _missing(problem, plan))
-    return (_nothing(problem, now, before), _moves(problem, plan, after), *overload, *rest)
+    refused = _refused(problem, plan)
+    return (_nothing(problem, now, before), _moves(problem, plan, after), *refused, *overload, *rest)
+
+
+def _refused(p: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
+    """Answer on work that the plan does not serve: workloads, their GPUs, and how many no region may run."""
+    share = _refused_share(p, plan)
+    if not share.any():
+        return ()
+    number = counted(int(np.count_nonzero(share)), "workload")
+    mgpu, barred = float(share @ p.fewest_mgpu), share[~p.allowed.any(axis=1)]
+    value = f"{number}, {gpus(mgpu / SHARE / MILLI)} GPUs" if mgpu else number
+    words = "The plan does not run this work, or only in part; the overload does not count it."
+    if barred.any():
+        some = counted(int(np.count_nonzero(barred)), "workload")
+        words += f" No region may run {some} of these: data is lost, or work is forbidden."
+    return (Answer(REFUSED, value, words, details.WORK if len(p.current_runs) else ""),)
+
+
+def _refused_share(p: DataPlacement, plan: Plan) -> Ints:
+    """Shares [W] of the workloads, out of ``SHARE``, that a plan does not serve."""
+    served = np.zeros(len(p.workloads), np.int64)
+    np.add.at(served, plan.run_workload, plan.run_share)
+    return SHARE - served
 
 
 def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Answer:
@@ -142,11 +166,15 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
     moved = {
-        words: sum(noticed(float(row[at] or 0.0), "gpus") for row in work.rows)
-        for at, words in ((4, "change region"), (5, "change only their GPU type"))
+        words: sum(noticed(float(row[at] or 0.0), "gpus") for row in work.rows if (row[3] == details.LEFT_OUT) == out)
+        for at, words, out in (
+            (4, "change region", False),
+            (5, "change only their GPU type", False),
+            (4, "are left out", True),
+        )
     }
     parts = [f"{gpus(one)} GPUs of work {words}" for words, one in moved.items() if one]
-    words = f"{' and '.join(parts)}{'; ' if parts else ''}{copied:,.1f} TB are copied or uploaded."
+    words = f"{listed(parts) if parts else ''}{'; ' if parts else ''}{copied:,.1f} TB are copied or uploaded."
     share, least = verdict.terms["moved_work"], float(p.demand_mgpu.sum()) / MILLI
     if noticed(share * least, "gpus"):
         words += f" By the fewest GPUs that each workload accepts, {gpus(share * least)} of {gpus(least)} change region"
@@ -157,7 +185,26 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
 
 
 def _missing(p: DataPlacement, plan: Plan) -> Answer:
-    """Answer on what to buy: GPUs that are missing, by region and type."""
+    """Answer on what to buy: GPUs that the plan's work lacks, and those that the work it refuses would take."""
+    lacking, share = _lacking(p, plan), _refused_share(p, plan)
+    if not share.any():
+        return lacking
+    runs, mgpu = p.allowed.any(axis=1), share * p.fewest_mgpu
+    able, barred = (float(mgpu[one].sum()) / SHARE / MILLI for one in (runs, ~runs))
+    values, words = [lacking.value] if lacking.value != NOW else [], ""
+    if barred:
+        words = f"No purchase lets {gpus(barred)} GPUs of refused work run: no region may run it. "
+    if able:
+        of_able = (runs & (share > 0))[p.options.workload] & (p.options.mgpu > 0)
+        types = " or ".join(p.gpu_types[k] for k in np.unique(p.options.gpu_type[of_able]).tolist())
+        values.append(f"for refused work of {gpus(able)} GPUs")
+        words += f"Refused work of {gpus(able)} GPUs accepts {types}: 'mast-opt buy' looks for what serves it. "
+    value = ", and ".join(values) or "no GPUs serve the refused work"
+    return Answer(lacking.topic, value, words + lacking.detail.replace("This plan fits", "The rest fits"), lacking.more)
+
+
+def _lacking(p: DataPlacement, plan: Plan) -> Answer:
+    """Answer on what to buy for the work that a plan serves: GPUs that are missing, by region and type."""
     lacking = lacking_gpus(p, plan)
     idle = np.maximum(p.regions.supply_mgpu - gpu_demand(p, plan)[:, :, -1], 0).sum(axis=0) / MILLI
     pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])

@@ -15,6 +15,7 @@ from mast_opt.problems.kind.presentation import Form, Head, Section, listed
 from mast_opt.problems.kind.problem_data import Floats
 
 WORK, DATA, BINDING = "Workloads that move or change type", "Datasets that move", "What binds"
+LEFT_OUT = "left out"
 FULL = 0.995
 """Part of a limit from which on it is listed as binding."""
 
@@ -49,7 +50,7 @@ def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
             p.regions.labels[cell[0]] + (f" {p.gpu_types[cell[1]]}" if cell[1] < k_none else "")
             for cell in sorted({cell for cell in cells if cell is not None})
         ]
-        return ", ".join(names) or "left out"
+        return ", ".join(names) or LEFT_OUT
 
     read = np.bincount(p.reads.workload, minlength=len(p.workloads))
     largest = sorted(changes, key=lambda w: -gpus(w, moves=True) - gpus(w, moves=False))

@@ -14,14 +14,15 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import PlanError
+from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Event
 from mast_opt.planner.io import read_events
-from mast_opt.planner.report.html.content import convergence, report
+from mast_opt.planner.report.html.content import convergence, report, table_of
 from mast_opt.planner.report.html.page import page
 from mast_opt.planner.report.html.render import draw, fullest
 from mast_opt.planner.report.html.vega_specs import lines, thinned
 from mast_opt.planner.report.html.write import write_report
-from mast_opt.problems.kind.presentation import Bars, Chart, Flows, HeatMap, Lines, Spans
+from mast_opt.problems.kind.presentation import Bars, Chart, Flows, Form, HeatMap, Lines, Spans
 from mast_opt.problems.registry import kind_named, kind_names
 from tests.data_placement.workshop import PLAN, PROBLEM
 from tests.platforms import needs
@@ -228,19 +229,33 @@ def test_there_are_no_half_jobs() -> None:
 
 def test_the_search_holds_its_values() -> None:
     events = (Event(1.0, 9.0, None), Event(2.0, 9.0, 4.0), Event(3.0, 5.0, 4.0))
-    chart = convergence(events)
+    chart = convergence(events, Sense.MIN)
     assert chart is not None
     assert dict(chart.lines) == {
         "incumbent": ((1.0, 9.0), (2.0, 9.0), (3.0, 5.0)),
         "bound": ((2.0, 4.0), (3.0, 4.0)),
     }
-    staged = convergence([Event(1.0, 2.0, None, "peak"), Event(2.0, 3.0, 3.0, "copy")])
+    staged = convergence([Event(1.0, 2.0, None, "peak"), Event(2.0, 3.0, 3.0, "copy")], Sense.MIN)
     assert staged is not None
     assert [name for name, _ in staged.lines] == ["incumbent of peak", "incumbent of copy", "bound of copy"]
-    late = convergence([Event(1.0, None, 3.0, None), Event(2.0, 9.0, 3.0, None)])
+    late = convergence([Event(1.0, None, 3.0, None), Event(2.0, 9.0, 3.0, None)], Sense.MIN)
     assert late is not None
     assert [name for name, _ in late.lines] == ["incumbent", "bound"]
-    assert convergence(()) is None
+    assert convergence((), Sense.MIN) is None
+
+
+def test_a_search_that_begins_again_is_drawn_on_from_what_is_known() -> None:
+    events = [Event(1.0, 0.2034, 0.2), Event(2.0, 223.1, 0.1), Event(3.0, 0.2031, 0.2012)]
+    chart = convergence(events, Sense.MIN)
+    assert chart is not None
+    assert dict(chart.lines) == {
+        "incumbent": ((1.0, 0.2034), (2.0, 0.2034), (3.0, 0.2031)),
+        "bound": ((1.0, 0.2), (2.0, 0.2), (3.0, 0.2012)),
+    }
+    assert table_of(chart).heads[-1].form is Form.FIGURE
+    most = convergence([Event(1.0, 5.0, 9.0), Event(2.0, 2.0, 8.0)], Sense.MAX)
+    assert most is not None
+    assert dict(most.lines) == {"incumbent": ((1.0, 5.0), (2.0, 5.0)), "bound": ((1.0, 9.0), (2.0, 8.0))}
 
 
 def test_thinning_keeps_both_ends() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
+import xlsxwriter
 
 import mast_opt
 from mast_opt.core.errors import InputError, PlanError, UsageError
 from mast_opt.planner.io import checksum, read_plan_of
-from mast_opt.planner.report.workbook.sheets import NOTE
+from mast_opt.planner.report.workbook.sheets import NOTE, ReportBook
 from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.presentation import Form, Head, HeatMap, Section
 from mast_opt.problems.registry import kind_names, kind_of
@@ -100,6 +101,34 @@ def test_numbers_are_numbers(kind: str, tmp_path: Path) -> None:
     shown = {row[0]: row[1] for row in cells(book[f"{NOTE}Summary"]) if len(row) > 1}
     gap = None if solution.gap is None else 100 * solution.gap
     assert (shown["bound"], shown["gap, %"]) == pytest.approx((solution.bound, gap))
+
+
+def test_compared_figures_are_numbers_and_notes_are_sentences(tmp_path: Path) -> None:
+    problem = mast_opt.read(CLOUD / "links-bind")
+    plan = mast_opt.read_plan(problem, CLOUD / "best_known" / "links-bind")
+    others = {"first": plan, "second": plan}
+    said: dict[str, Any] = {"others": others, "notes": ["one thing", "Another."], "fields": {"bound": 0.0}}
+    mast_opt.write_workbook(problem, plan, tmp_path / "b.xlsx", **said)
+    book = openpyxl.load_workbook(tmp_path / "b.xlsx")
+    sheet = book[f"{NOTE}Plans side by side"]
+    compared = {row[0].value: row[1:] for row in sheet.iter_rows()}
+    steps = len(mast_opt.steps(problem, plan).moves)
+    assert [cell.value for cell in compared["steps"] if cell.value is not None][-2:] == [steps, steps]
+    shown = [cell.value for row in sheet.iter_rows() for cell in row if cell.column > 1]
+    assert not [value for value in shown if isinstance(value, str) and NUMBER.fullmatch(value)]
+    summary = [row[0] for row in cells(book[f"{NOTE}Summary"])]
+    assert any(str(words).startswith("one thing. Another. ") for words in summary)
+
+
+def test_texts_of_numeric_columns_keep_their_digits(tmp_path: Path) -> None:
+    texts = ("4,808,140", "33.3%", "0.25", "-1,200.5", "10 (home)", "")
+    section = Section("Figures", (Head("figure"), Head("plan", numeric=True)), tuple(("row", text) for text in texts))
+    with xlsxwriter.Workbook(tmp_path / "b.xlsx") as book:
+        ReportBook(book).add("Figures", [section])
+    sheet = openpyxl.load_workbook(tmp_path / "b.xlsx")[f"{NOTE}Figures"]
+    found = [(cell.value, cell.number_format) for (cell,) in sheet.iter_rows(min_col=2, max_col=2, min_row=4)]
+    assert found[:4] == [(4808140, "#,##0"), (0.333, "0.0%"), (0.25, "#,##0.00"), (-1200.5, "#,##0.0")]
+    assert found[4][0] == "10 (home)"
 
 
 def test_days_of_steps_are_numbers(tmp_path: Path) -> None:

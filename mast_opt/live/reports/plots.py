@@ -96,7 +96,7 @@ def plot_search(solution: Solution[PlanT]) -> Figure:
     Raises:
         UsageError: the solver reported no events.
     """
-    chart = convergence(solution.events)
+    chart = convergence(solution.events, solution.sense)
     if chart is None:
         raise UsageError(f"{solution.solver} reported neither an incumbent nor a bound, so there is nothing to draw")
     return _figure(chart)

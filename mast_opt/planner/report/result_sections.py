@@ -250,7 +250,8 @@ def goal_sections(
         rows += _missing_rows("GPUs missing after the worst loss of a region, before any copy", losses, worst=True)
     title = "Before and after" if PLAN in figures else "Plans side by side"
     note = UNPROVEN_LOSS if None in losses else ""
-    side_by_side = Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows), note)
+    heads = (Head("figure"), *(Head(name, numeric=True) for name in figures))
+    side_by_side = Section(title, heads, tuple(rows), note)
     return side_by_side, *each_loss_sections(figures)
 
 

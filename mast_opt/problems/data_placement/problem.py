@@ -32,7 +32,7 @@ ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 OBJECTIVE: Mapping[str, Term] = {
     "peak": Term(1.0, "demand/supply above the level, weighted"),
     "overload": Term(10.0, "share of GPUs, weighted"),
-    "idle": Term(0.0, "share of GPUs"),
+    "idle": Term(0.0, "sum over GPU types of the share that is idle"),
     "remote": Term(2000.0, "share of reads"),
     "egress": Term(0.0, "USD a day"),
     "copy": Term(0.5, "copies of everything"),

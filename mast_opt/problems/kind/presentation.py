@@ -142,6 +142,8 @@ class Head:
     form: Form = Form.TEXT
     marks: tuple[float, ...] = (1.0,)
     """Values of a ratio that it must not seem to have by rounding: limits."""
+    numeric: bool = False
+    """Whether texts that are numbers, such as "4,808,140" or "33.3%", are numbers in a workbook."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from mast_opt.core.errors import InstanceError
+from mast_opt.problems.data_placement.problem import OBJECTIVE
 from mast_opt.problems.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.kind.header import Objective
@@ -129,6 +130,7 @@ def test_a_plan_for_nothing_has_no_denominators() -> None:
     moved, retyped = (pytest.approx(mgpu / (8000 + 6667 + 4000)) for mgpu in (8000 + 6667, 8000))
     left = {"moved_work": moved, "retyped_work": retyped}
     assert verdict.terms == dict.fromkeys(verdict.terms, 0) | {"idle": pytest.approx(2)} | left
+    assert OBJECTIVE["idle"].unit == "sum over GPU types of the share that is idle"
     assert verdict.metrics["storage_overhead"] == 0
 
 

@@ -180,15 +180,20 @@ def _data_lost(risk: Risk) -> str:
 GAP, ABSOLUTE_GAP = "gap, %", "gap, absolute"
 
 
-def convergence(events: Iterable[Event]) -> Lines | None:
-    """The chart of a solve's events; None where there were none. An incumbent goes before its bound, for its colour."""
+def convergence(events: Iterable[Event], sense: Sense) -> Lines | None:
+    """The chart of a solve's events; None where there were none. An incumbent goes before its bound, for its colour.
+
+    A solve may begin its search again, whose first plans and bounds are worse than what is known: they are not drawn.
+    """
     seen: dict[str, dict[float, float]] = {}
+    best: dict[str, float] = {}
     for event in events:
         stage = "" if event.stage is None else f" of {event.stage}"
         for name, value in (("incumbent", event.incumbent), ("bound", event.bound)):
             points = seen.setdefault(name + stage, {})
             if value is not None:
-                points[event.elapsed_s] = value
+                better = sense if name == "incumbent" else sense.opposite
+                best[name + stage] = points[event.elapsed_s] = better.best(value, best.get(name + stage, value))
     known = {name: points for name, points in seen.items() if points}
     if not known:
         return None
@@ -220,7 +225,7 @@ def table_of(chart: Chart) -> Section:
         heads = [Head(chart.source_name), Head(chart.target_name), Head(chart.unit, Form.AMOUNT)]
         largest_first = sorted(chart.flows, key=lambda flow: -flow[2])
         return Section(chart.title, tuple(heads), tuple(largest_first))
-    heads = [Head("line"), Head(chart.x_name, Form.AMOUNT), Head(chart.y_name, Form.AMOUNT)]
+    heads = [Head("line"), Head(chart.x_name, Form.AMOUNT), Head(chart.y_name, Form.FIGURE)]
     return Section(chart.title, tuple(heads), tuple((name, x, y) for name, points in chart.lines for x, y in points))
 
 
@@ -331,7 +336,7 @@ def report(
     sections = (*answered.sections, *kind.presentation.sections(problem, plan))
     shown_there = {one.title for one in (*charts, *sections)}
     answers = tuple(one if one.more in shown_there else replace(one, more="") for one in answered.answers)
-    search = convergence(events)
+    search = convergence(events, problem.sense)
     if search is not None:
         charts.append(search)
     return Report(

@@ -80,7 +80,7 @@ def write_workbook(
     frames = checked_frames(kind.tables.schema, instance)
     plan_frames = checked_frames(kind.tables.plan_schema, kind.tables.plan_to_tables(problem, plan))
     meant = overrides.applied_to(problem)
-    solved_with = (f"solved with {overrides}",) if overrides else ()
+    solved_with = (f"Solved with {overrides}",) if overrides else ()
     said: dict[str, Any] = {"fields": fields, "events": events, "notes": (*solved_with, *notes)}
     said |= {"bound_checked": bound_checked, "others": others, "losses": bool(others)}
     content = report(meant, plan, begin=begin, instance=problem, **said)
@@ -118,7 +118,8 @@ def _summary(content: Report) -> list[Section]:
     unchecked = [UNCHECKED] if content.bound_checked is False else []
     stated = content.fields.get("bound") is not None and content.bound_checked is not True
     notes = [*content.notes, *unchecked, *([NO_CERTIFICATE] if stated else [])]
-    found = [Section(content.title, (Head("figure"), Head("value", Form.AMOUNT)), tuple(figures), " ".join(notes))]
+    note = " ".join(one if one.endswith(".") else f"{one}." for one in notes)
+    found = [Section(content.title, (Head("figure"), Head("value", Form.AMOUNT)), tuple(figures), note)]
     if content.verdict.violations:
         broken = tuple((one.constraint, ", ".join(one.index), one.amount) for one in content.verdict.violations)
         heads = (Head("limit"), Head("where"), Head("by", Form.AMOUNT))

@@ -16,6 +16,7 @@ NOTE = "# "
 """How the name of such a sheet begins; readers ignore it."""
 _LONGEST_NAME = 31
 _FORBIDDEN = re.compile(r"[\[\]:*?/\\]")
+_NUMBER = re.compile(r"(-?\d[\d,]*(?:\.(\d+))?)(%?)")
 _WIDEST, _NARROWEST = 60, 9
 _FORMATS = {
     Form.COUNT: "#,##0",
@@ -49,6 +50,7 @@ class ReportBook:
         self._numbers: dict[Form, Format] = {
             form: book.add_format({"num_format": text}) for form, text in _FORMATS.items()
         }
+        self._digits: dict[str, Format] = {}
         self._exact: Format = book.add_format({"num_format": "General", "align": "right"})
         self._heat = [(least, book.add_format({"bg_color": cell, "font_color": text})) for least, cell, text in _HEAT]
         self._cool: Format = book.add_format({"bg_color": _COOL})
@@ -115,7 +117,10 @@ class ReportBook:
         """Write one cell of a section, by the form of its column."""
         if cell is None:
             return
-        if isinstance(cell, str):
+        if isinstance(cell, str) and head.numeric and (number := _NUMBER.fullmatch(cell)):
+            value = float(number[1].replace(",", "")) / (100 if number[3] else 1)
+            sheet.write_number(row, column, value, self._as_written(len(number[2] or ""), number[3]))
+        elif isinstance(cell, str):
             sheet.write_string(row, column, cell)
         elif head.form is Form.TEXT:
             sheet.write_number(row, column, cell, self._exact)
@@ -123,6 +128,14 @@ class ReportBook:
             sheet.write_string(row, column, UNKNOWN if cell != cell else f"{cell}")
         else:
             sheet.write_number(row, column, cell, self._numbers[head.form])
+
+    def _as_written(self, decimals: int, unit: str) -> Format:
+        """The format that shows a number with its decimals, and in percent where that is its unit."""
+        whole = "0" if unit else "#,##0"
+        text = f"{whole}{'.' if decimals else ''}{'0' * decimals}{unit}"
+        if text not in self._digits:
+            self._digits[text] = self.book.add_format({"num_format": text})
+        return self._digits[text]
 
     def _heat_map(self, sheet: Worksheet, row: int, chart: HeatMap, widths: dict[int, int], *, alone: bool) -> int:
         """The cells as a grid: as they become, then as they are."""

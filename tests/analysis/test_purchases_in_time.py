@@ -6,12 +6,15 @@ from dataclasses import replace
 from itertools import accumulate, pairwise, product
 from math import prod
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.planner.report.result_sections import order_date_sections
+from mast_opt.planner.report.result_sections import FROM_TODAY, order_date_sections
+from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.mip import Mip
@@ -57,9 +60,10 @@ def test_the_cheapest_purchase_and_as_late_as_can_be() -> None:
     assert all(mast_opt.verify(one.instance, one.plan).ok for one in answer.periods)
     orders, periods = order_date_sections(answer)
     assert [one.gap for one in answer.periods] == [pytest.approx(0, abs=2e-3)] * len(answer.periods)
-    assert periods.note == "Gap of each plan by its objective: 0.00%, 0.00%, 0.00%."
+    gaps = "Each plan by its objective: q1 gap 0.00%; q2 gap 0.00%; q3 gap 0.00%."
+    assert periods.note == f"{gaps} {FROM_TODAY}"
     poor = replace(answer, periods=tuple(replace(one, bound=0.5 * (one.bound or 0.0)) for one in answer.periods))
-    assert order_date_sections(poor)[1].note.endswith("50.0%. A longer --time-limit finds better plans.")
+    assert "; q3 gap 50.0%, not proven: give more time (--time-limit). " in order_date_sections(poor)[1].note
     assert len(periods.heads) == 4  # no running costs without prices
     assert orders.rows == ((10, 30, "q2", "eight", "home", 8.0, "GPUs", 180.0),)
     assert [row[2] for row in periods.rows] == [0.8, pytest.approx(12 / 18), 1.0, None]
@@ -73,6 +77,23 @@ def test_each_period_has_the_best_plan_with_its_purchases() -> None:
     for one in answer.periods:
         least = mast_opt.solve(one.instance, "highs", threads=1).objective
         assert mast_opt.verify(one.instance, one.plan).objective == pytest.approx(least, rel=0.01)
+
+
+@pytest.mark.parametrize(("target", "kept"), [(1.0, False), (0.7998, True)])
+def test_plans_of_periods_move_no_parts_below_a_gpu(target: float, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousandth of 4 GPUs in another region joins the rest, unless home then is over the target."""
+    problem = growing(regions=("home", "away")).with_columns(
+        {"workloads.splittable": np.array([True, True]), "datasets.stored": np.array([[True, True]])}
+    )
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    rows = [np.array(one) for one in ((0, 0, 1), (0, 1, 0), (0, 0, 0), (999, 1, 1000))]
+    split = replace(plan, place=np.array([[True, True]])).with_rows(run=rows)
+    assert mast_opt.verify(problem, split).ok
+    found = SimpleNamespace(plan=split, bound=None, status=Status.FEASIBLE)
+    monkeypatch.setattr(ExactSolve, "run", lambda *_: found)
+    answer = mast_opt.buy_in_time(problem, quarters()[:1], target=target, solver="highs", threads=1)
+    assert (len(answer.periods[0].plan.rows("run")[0]) == 3) is kept
 
 
 def test_what_is_not_needed_yet_is_ordered_later() -> None:

@@ -164,7 +164,8 @@ def _in_time(
     least = "" if answer.bound_usd is None else f"; proven: none are cheaper than {answer.bound_usd:,.0f} USD"
     if answer.status is Status.FEASIBLE and answer.usd is not None and answer.bound_usd == float(answer.usd):
         least = "; the price is proven to be the least, not that all is ordered as late as can be"
-    words = f"{answer.status.value}: {answer.message}{least}."
+    of = "The price is " if answer.periods else ""
+    words = f"{of}{answer.status.value}: {answer.message}{least}."
     sections = order_date_sections(answer, begin)
 
     def show(console: Console) -> None:

@@ -1,6 +1,6 @@
 """Capacity expansion (``buy``): the cheapest purchases that bring the worst ratio to a target."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Unpack
@@ -25,6 +25,7 @@ from mast_opt.planner.analysis.purchase_question import (
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.planner.solving.last_pass import most_allowed
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Steps
@@ -203,7 +204,25 @@ def plan_within(
         found = route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), plan)
     except (BackendError, VerificationError):
         return plan, None
-    return found.plan if found.plan is not None and _at_target(q, after, found.plan) else plan, found.bound
+    best = found.plan if found.plan is not None and _at_target(q, after, found.plan) else plan
+    gap = max(params.gap, q.params.plan_gap)
+    return _whole(q, after, best, lambda value: most_allowed(found.status, value, found.bound, gap)), found.bound
+
+
+def _whole(question: Question, after: Problem[Any], plan: Any, most: Callable[[float], float]) -> Any:  # noqa: ANN401 - a plan of any kind
+    """The plan without parts of work that are too small to be moved, where it is at the target and as good.
+
+    Args:
+        most: largest objective that counts as as good as another one.
+    """
+    kind = question.kind
+    whole = kind.migration.whole(after, plan)
+    if whole is plan or not _at_target(question, after, whole):
+        return plan
+    then, now = (kind.verification.verify(after, one) for one in (whole, plan))
+    order = after.objective.order
+    good = then.objective <= most(now.objective) if not order else all(then.terms[t] <= now.terms[t] for t in order)
+    return whole if good else plan
 
 
 def by_heuristic(question: Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:

@@ -48,6 +48,7 @@ BILL = (
 """Note on what it costs to run a plan of purchases."""
 WIDE = 0.05
 """Gap of a plan above which the note says that more time finds better ones."""
+FROM_TODAY = "The plan of each period begins from today; 'mast-opt periods' lets it begin from the one before."
 OVER_SUPPLY = (
     "Over the supply: {}. The status is that of the objective, in which a GPU over the supply has a price and may cost "
     "less than a copy or a move; 'limits = {{ overload_gpus = 0 }}' in a period forbids it. "
@@ -446,15 +447,19 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
     )
     columns += Form.AMOUNT.heads("USD a month", "of what is bought") if priced else ()
     note = "" if rows else "Nothing has to be bought."
-    found_gaps = [one.gap for one in answer.periods]
-    gaps = f"Gap of each plan by its objective: {', '.join(map(percent, found_gaps))}."
-    if any(gap is None or gap > WIDE for gap in found_gaps):
-        gaps += " A longer --time-limit finds better plans."
+    gaps = "; ".join(f"{one.name} {_period_gap(one.gap)}" for one in answer.periods)
+    gaps = f"Each plan by its objective: {gaps}. {FROM_TODAY}"
     found = (
         Section("What to order when", heads, tuple(sorted(rows)), note),
         Section("Periods", columns, tuple(ratios), f"{BILL} {gaps}" if priced else gaps),
     )
     return found if answer.periods else ()
+
+
+def _period_gap(gap: float | None) -> str:
+    """Words on the gap of a period's plan, which the status of the price says nothing about."""
+    words = f"gap {percent(gap)}"
+    return f"{words}, not proven: give more time (--time-limit)" if gap is None or gap > WIDE else words
 
 
 def _days(begin: date | None, *words: str) -> tuple[Head, ...]:

@@ -129,6 +129,7 @@ def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | 
     cut = replace(order, moves=order.moves[:asked], notes=(*notes, *order.notes))
     if not whole:
         stopped = {move.what for move in cut.moves if move.action == "stop"}
-        kept = tuple(one for one in order.stopped if one.what in stopped)
-        cut = replace(cut, stuck=(), late="", relief=order.relief if kept else (), stopped=kept)
+        kept = tuple(one for one in order.stopped if one.lost is not None or one.what in stopped)
+        relief = order.relief if any(one.lost is None for one in kept) else ()
+        cut = replace(cut, stuck=(), late="", relief=relief, stopped=kept)
     return cut, partial(problem, plan, order.moves, made)

@@ -98,8 +98,7 @@ def _both(before: str | None, after: str | None) -> str | None:
 def order_sections(order: Order) -> tuple[Section, ...]:
     """Sections on the steps to a plan, then work that stops on the way and what is stuck."""
     found = [moves_section(order)] if order.moves else []
-    found += [stops_section(order)] if order.stopped else []
-    return (*found, *((stuck_section(order),) if order.stuck else ()))
+    return (*found, *stopped_sections(order), *((stuck_section(order),) if order.stuck else ()))
 
 
 def stuck_section(order: Order) -> Section:
@@ -108,8 +107,35 @@ def stuck_section(order: Order) -> Section:
     return Section("What is left", heads, tuple((one.what, one.target, one.reason) for one in order.stuck))
 
 
+def stopped_sections(order: Order) -> tuple[Section, ...]:
+    """Sections on work that stops for a while, and on work that is down from the start, as far as there is any."""
+    return tuple(section for section in (stops_section(order), down_section(order)) if section.rows)
+
+
+def down_section(order: Order) -> Section:
+    """A row for all work that is down from the start, since it ran in a region that is lost."""
+    down = [one for one in order.stopped if one.lost is not None]
+    columns: list[tuple[Head, list[Cell]]] = [
+        (Head("work"), [one.what for one in down]),
+        (Head("tier", Form.COUNT), [one.tier for one in down]),
+        (Head("lost with"), [one.lost for one in down]),
+        (Head("share", Form.AMOUNT), [one.share for one in down] if any(one.share < 1 for one in down) else []),
+        (Head(GPUS, Form.GPUS), [one.gpus for one in down]),
+        (_day(order, "starts on"), [None if one.days is None else _when(order, one.days - 1) for one in down]),
+        (Head("days down", Form.COUNT), [one.days for one in down]),
+        (Head("after copies of"), [", ".join(one.waits_for) or None for one in down]),
+    ]
+    kept = [(head, cells) for head, cells in columns if _filled(cells)]
+    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+    refused = sum(one.days is None for one in down)
+    note = "It runs nowhere until the wave in which it starts has ended."
+    note += f" The plan does not start {refused:,} of these again." if refused else ""
+    return Section("Work down from the start", tuple(head for head, _ in kept), rows, note)
+
+
 def stops_section(order: Order) -> Section:
     """A row for all work that has to stop for a while."""
+    stopped = [stop for stop in order.stopped if stop.lost is None]
     heads = (
         Head("work"),
         Head("share", Form.AMOUNT),
@@ -117,8 +143,8 @@ def stops_section(order: Order) -> Section:
         _day(order, "stops on"),
         Head("for days", Form.COUNT),
     )
-    rows = tuple((stop.what, stop.share, stop.gpus, _when(order, stop.day), stop.days) for stop in order.stopped)
-    note = "0 days: less than one." if any(not stop.days for stop in order.stopped) else ""
+    rows = tuple((stop.what, stop.share, stop.gpus, _when(order, stop.day), stop.days) for stop in stopped)
+    note = "0 days: less than one." if any(not stop.days for stop in stopped) else ""
     return Section("Work that stops for a while", heads, rows, note)
 
 

@@ -65,7 +65,7 @@ class Stuck:
 
 @dataclass(frozen=True)
 class Stopped:
-    """Work that has to stop for a while because no order keeps all of it running."""
+    """Work that has to stop for a while because no order keeps all of it running, or that is down from the start."""
 
     what: str
     share: float
@@ -74,8 +74,15 @@ class Stopped:
     """GPUs that it uses today."""
     day: int
     """0, 1, …"""
-    days: int
-    """Days until it starts again; 0 within a day."""
+    days: int | None
+    """Days until it starts again; 0 within a day. Of work that is down from the start, days until the wave in which it
+    starts has ended; None where the plan refuses it."""
+    lost: str | None = None
+    """Region that is lost, of work that is down from the start; None for work that stops on the way."""
+    tier: int | None = None
+    """Tier of work that is down from the start."""
+    waits_for: tuple[str, ...] = ()
+    """Datasets copied to where such work starts, which it reads and starts after."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,7 +99,7 @@ class Order(Summarised):
     proven: bool = True
     """False: a further search may find an order where this one is stuck, or a smaller relief."""
     stopped: tuple[Stopped, ...] = ()
-    """Work that stops and starts again on the way."""
+    """Work that stops and starts again on the way, and work that is down from the start."""
     notes: tuple[str, ...] = ()
     """Sentences on how the order was made that the reader should know."""
     late: str = ""

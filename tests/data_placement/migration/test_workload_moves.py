@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
+from datetime import date
 from io import StringIO
 
 import numpy as np
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import mast_opt
-from mast_opt.planner.report.change_sections import moves_section, stops_section
+from mast_opt.planner.analysis.migration_plan import first_steps
+from mast_opt.planner.report.change_sections import down_section, moves_section, stops_section
+from mast_opt.planner.report.html.content import story
 from mast_opt.planner.report.terminal.sections import show_section
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.migration.planner import steps
@@ -264,3 +267,42 @@ def test_gpus_are_ordered_whole_unless_work_takes_a_part_of_one(amount: float, w
     show_section(console, moves_section(order), None)
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue().splitlines()[-1].split()[-1] == words
+
+
+def test_work_of_a_lost_region_is_down_from_the_start() -> None:
+    """``late`` waits two days for its data, ``soon`` has it, ``never`` is refused; nothing is said to run at home."""
+    builder = mast_opt.DataPlacementBuilder("lost", unserved="price", remote_reads="forbid", days=9)
+    builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0})
+    builder.add_region("away", storage_tb=9, cpu_cores=9, gpus={"a100": 20}, ingress_tb_per_day=1)
+    builder.add_region("store", storage_tb=9, cpu_cores=0)
+    builder.add_dataset("news", size_tb=1, replicas=["away"])
+    builder.add_dataset("logs", size_tb=2, replicas=["store"])
+    for name, tier, gpus, data in (("soon", 1, 4, "news"), ("late", 0, 8, "logs"), ("never", 0, 3, "news")):
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus={"a100": gpus}, reads={data: 1}, current_region="home")
+    problem = builder.build()
+    problem = problem.with_columns({"workloads.forbidden": bools((1, 0, 0), (1, 0, 0), (1, 1, 1))})
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    order = mast_opt.steps(problem, plan, begin=date(2026, 12, 21))
+    assert [(move.action, move.what) for move in order.moves if move.unit == "GPUs"] == [
+        ("start", "soon"),
+        ("start", "late"),
+    ]
+    assert [move.source for move in order.moves if move.action == "start"] == [None, None]
+    assert [(one.what, one.lost, one.tier, one.gpus, one.day, one.days) for one in order.stopped] == [
+        ("late", "home", 0, 8, 0, 2),
+        ("soon", "home", 1, 4, 0, 1),
+        ("never", "home", 0, 3, 0, None),
+    ]
+    assert not [note for note in order.notes if "not known" in note]
+    assert not stops_section(order).rows
+    assert down_section(order).rows == (
+        ("late", 0, "home", 8, "2026-12-22", 2, "logs"),
+        ("soon", 1, "home", 4, "2026-12-21", 1, None),
+        ("never", 0, "home", 3, None, None, None),
+    )
+    assert "does not start 1 of these again" in down_section(order).note
+    first, _ = first_steps(problem, plan, 0)
+    assert {one.what for one in first.stopped} == {"late", "soon", "never"}
+    done = story(problem, plan).answers[2]
+    assert "3 workloads (15 GPUs) ran in what is lost: 2 of them start again, the last after 2 days." in done.detail

@@ -14,9 +14,10 @@ from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted, noticed
+from mast_opt.core.wording import counted, gpus, noticed
 from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
 from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.report.change_sections import down_section
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.planner.report.result_sections import (
     REGION_RISK,
@@ -89,6 +90,7 @@ def story(
     calendar = None if order is None else _calendar(order)
     if order is not None:
         answers.insert(2, replace(_days(order), more=CALENDAR if calendar else ""))
+        sections.append(down_section(order))
     hooks = kind.analysis.hooks()
     if answers and hooks.risk is not None:
         risk = hooks.risk(problem, plan)
@@ -115,7 +117,13 @@ def _days(order: Order) -> Answer:
         words = f"{counted(len(order.stuck), 'step')} cannot be carried out: 'mast-opt steps' says what is in the way."
         return Answer("When it is done", "blocked", words)
     waves = counted(order.waves, "wave")
-    stops = f" {counted(len(order.stopped), 'workload')} must stop for a while." if order.stopped else ""
+    halted = [one for one in order.stopped if one.lost is None]
+    stops = f" {counted(len(halted), 'workload')} must stop for a while." if halted else ""
+    down = [one for one in order.stopped if one.lost is not None]
+    if down:
+        again = f"{sum(one.days is not None for one in down):,} of them start again"
+        stops += f" {counted(len(down), 'workload')} ({gpus(sum(one.gpus for one in down))} GPUs) ran in what is lost: "
+        stops += f"{again}, the last after {counted(max(one.days or 0 for one in down), 'day')}."
     late = f" {order.late[:1].upper()}{order.late[1:]}." if order.late else ""
     words = f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step.{stops}{late}"
     value = "nothing to move" if not order.moves else waves if order.days is None else counted(order.days, "day")

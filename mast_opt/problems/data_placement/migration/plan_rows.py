@@ -1,10 +1,13 @@
 """Migration steps of a data-placement plan as rows: labels and words."""
 
+import numpy as np
+
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted, gpus
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
+from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
@@ -43,7 +46,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         _relief(problem, found),
         "TB",
         found.proven,
-        tuple(_stopped(p, stop) for stop in found.stops),
+        (*(_stopped(p, stop) for stop in found.stops), *_down(p, plan, found)),
         (*_notes(p, found), *_other_sources(p, plan, found)),
         late=lateness(p, plan, found),
     )
@@ -103,11 +106,42 @@ def _stopped(p: DataPlacement, stop: Stop) -> Stopped:
     return Stopped(p.workloads.labels[stop.part.workload], share / SHARE, stop.mgpu / MILLI, stop.day, stop.days)
 
 
+def _down(p: DataPlacement, plan: Plan, found: Steps) -> list[Stopped]:
+    """Rows of the work that ran in regions that are lost, the most important and soonest first."""
+    rows = []
+    for w, cells in todays_cells(p, plan, lost=True).items():
+        lost = {cell: share for cell, share in cells.items() if p.gone[cell[0]]}
+        whole = left = sum(lost.values())
+        mgpu = sum(int(p.option_mgpu[w, k]) * share for (_, k), share in lost.items())
+        where = ", ".join(sorted({p.regions.labels[r] for r, _ in lost}))
+        starts = [run for run in found.runs if run.workload == w and run.source is None]
+        shares: dict[int | None, int] = {}
+        for day, share in [*((run.day, run.share) for run in starts), (None, left)]:
+            shares[day] = shares.get(day, 0) + min(share, left)
+            left -= min(share, left)
+        for day, share in shares.items():
+            if share:
+                gpus_down, last = mgpu * share / whole / SHARE / MILLI, None if day is None else day + 1
+                waits_for = _arriving(p, found, w, {run.target[0] for run in starts if run.day == day and run.target})
+                tier = p.tiers[p.workloads.tier[w]]
+                rows.append(Stopped(p.workloads.labels[w], share / SHARE, gpus_down, 0, last, where, tier, waits_for))
+    return sorted(rows, key=lambda row: (row.days is None, row.tier, row.days))
+
+
+def _arriving(p: DataPlacement, found: Steps, w: int, regions: set[int]) -> tuple[str, ...]:
+    """Datasets that a workload reads and that are copied to these regions."""
+    reads = set(p.reads.dataset[p.reads.workload == w].tolist())
+    come = {step.dataset for step in found.steps if not step.deletes and step.region in regions}
+    return tuple(p.datasets.labels[i] for i in sorted(reads & come))
+
+
 def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
     """Notes of a migration on workloads whose present place is not known."""
-    if not found.unknown:
+    known = np.zeros(len(p.workloads), np.int64)
+    np.add.at(known, p.current_runs.workload, p.current_runs.share)
+    names = [p.workloads.labels[w] for w in found.unknown if known[w] < SHARE]
+    if not names:
         return ()
-    names = [p.workloads.labels[w] for w in found.unknown]
     some = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
     number = counted(len(names), "workload")
     return (

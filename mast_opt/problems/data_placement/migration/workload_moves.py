@@ -49,9 +49,15 @@ class Part:
         return all(piece.source == piece.target for piece in self.pieces)
 
 
-def parts(problem: DataPlacement, plan: Plan) -> tuple[Part, ...]:
-    """Every part of every workload that runs today or in the plan, those that stay included; by workload."""
-    now = todays_cells(problem, plan)
+def parts(problem: DataPlacement, plan: Plan, lost: bool = False) -> tuple[Part, ...]:
+    """Every part of every workload that runs today or in the plan, those that stay included; by workload.
+
+    Args:
+        problem: the instance, which gives the present state.
+        plan: a plan of it.
+        lost: whether work counts as running in regions that are lost.
+    """
+    now = todays_cells(problem, plan, lost)
     then: dict[int, dict[Cell, int]] = defaultdict(dict)
     for w, r, k, share in zip(*(column.tolist() for column in plan.rows("run")), strict=True):
         then[w][r, k] = then[w].get((r, k), 0) + share
@@ -66,13 +72,14 @@ def parts(problem: DataPlacement, plan: Plan) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def todays_cells(problem: DataPlacement, plan: Plan) -> dict[int, dict[Cell, int]]:
-    """Workload → cell → share that runs there today; see ``assumed_types`` for runs that state no type."""
+def todays_cells(problem: DataPlacement, plan: Plan, lost: bool = False) -> dict[int, dict[Cell, int]]:
+    """Workload → cell → share that runs there today; see ``assumed_types`` for runs that state no type. Regions that
+    are ``gone`` run nothing, unless ``lost``."""
     p = problem
     cells: dict[int, dict[Cell, int]] = defaultdict(dict)
     rows = (p.current_runs.workload, p.current_runs.region, assumed_types(p, plan), p.current_runs.share)
     for w, r, k, share in zip(*(column.tolist() for column in rows), strict=True):
-        if share:
+        if share and (lost or not p.gone[r]):
             cells[w][r, k] = cells[w].get((r, k), 0) + share
     return cells
 

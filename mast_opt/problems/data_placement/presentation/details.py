@@ -33,7 +33,7 @@ def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
     """
     p, k_none = problem, len(problem.gpu_types)
     changes: dict[int, list[Piece]] = {}
-    for part in parts(p, plan):
+    for part in parts(p, plan, lost=True):
         pieces = [piece for piece in part.pieces if piece.source is not None and piece.source != piece.target]
         changes.setdefault(part.workload, []).extend(pieces)
     changes = {w: pieces for w, pieces in changes.items() if pieces}

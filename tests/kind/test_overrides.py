@@ -62,6 +62,8 @@ def test_what_is_overridden_in_words_and_fields() -> None:
     assert not Overrides()
     assert Overrides().fields() == {}
     assert Overrides().applied_to(SMALL) is SMALL
+    zero = dict.fromkeys(("peak", "overload", "copy", "storage"), 0.0)
+    assert str(Overrides({**zero, "remote": 2.0})) == "weight remote = 2, weight 0 for 4 terms"
     both = Overrides({"remote": 500}, ())
     assert both
     assert str(both) == "weight remote = 500, a weighted sum"

@@ -12,7 +12,7 @@ import mast_opt
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import SolveParams, Status, relative_gap
 from mast_opt.planner.solving import last_pass
-from mast_opt.planner.solving.last_pass import SLACK, most_allowed, settling_of
+from mast_opt.planner.solving.last_pass import SLACK, LastPass, most_allowed, settling_of
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.plan import today
 from mast_opt.problems.registry import kind_of
@@ -45,6 +45,12 @@ def test_the_plan_is_next_to_today_among_those_as_good(solver: str) -> None:
     assert changed.rows == mast_opt.diff(problem, None, solution.plan).rows, "one count in both commands"
     assert changed.price <= SLACK * solution.objective
     assert mast_opt.verify(problem.with_objective(FREE), solution.plan).objective == pytest.approx(solution.objective)
+
+
+def test_the_rows_that_differ_are_said_to_be_the_plans() -> None:
+    words = "differs from today in 19 rows after the last pass"
+    assert str(LastPass("today", 44, 19, 0.25)) == f"{words}, in 44 before it, for 0.25 in the objective"
+    assert str(LastPass("today", 19, 19, 0.0)) == f"{words}; no plan as good with fewer was found"
 
 
 def test_a_proof_stays_a_proof() -> None:

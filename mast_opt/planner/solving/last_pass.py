@@ -58,10 +58,10 @@ class LastPass:
 
     def __str__(self) -> str:
         of = "today" if self.reference == "today" else "the plan to stay near"
-        words = f"differs from {of} in {counted(self.rows, 'row')}"
+        words = f"differs from {of} in {counted(self.rows, 'row')} after the last pass"
         if self.rows == self.rows_before:
             return f"{words}; no plan as good with fewer was found" if self.rows else words
-        return f"{words} instead of {self.rows_before:,}, for {self.price:.3g} in the objective"
+        return f"{words}, in {self.rows_before:,} before it, for {self.price:.3g} in the objective"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from mast_opt.problems.kind.problem import ProblemT
 NONE = "none"
 """Word that stands for no limit."""
 NAMED = 3
-"""Most datasets with the same reason for a single copy that are named in a sentence; the plan names all."""
+"""Most datasets with the same reason for a single copy, and most terms with the weight 0, that are named in a sentence;
+the plan names all."""
 
 
 def stated_limit(name: str, value: object) -> Fraction | None:
@@ -80,7 +81,10 @@ class Overrides:
         return Overrides({**self.weights, **later.weights}, order, limits, levels, copies, single)
 
     def __str__(self) -> str:
-        parts = [f"weight {term} = {plain(weight)}" for term, weight in self.weights.items()]
+        none = [term for term, weight in self.weights.items() if not weight]
+        named = [term for term, weight in self.weights.items() if weight] + (none if len(none) <= NAMED else [])
+        parts = [f"weight {term} = {plain(self.weights[term])}" for term in named]
+        parts += [f"weight 0 for {len(none)} terms"] if len(none) > NAMED else []
         if self.order is not None:
             parts.append(f"order {', '.join(self.order)}" if self.order else "a weighted sum")
         parts += [f"peak level {plain(level)} in tier {tier}" for tier, level in self.peak_levels.items()]

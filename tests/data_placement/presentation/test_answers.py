@@ -204,7 +204,10 @@ def test_changes_of_type_are_listed_and_add_up_with_the_steps() -> None:
     assert told.detail.startswith(
         "12 GPUs of work change region and 10 GPUs of work change only their GPU type; 0.0 TB"
     )
-    assert told.detail.endswith("By the fewest GPUs that each workload accepts, 12 of 29 change region (41.4%).")
+    assert told.detail.endswith(
+        " 12 of 29 change region (41.4%) where each workload counts on the GPU type of which it needs the fewest, as "
+        "moved_work does."
+    )
 
 
 def test_a_plan_without_gpus_has_no_table_of_them() -> None:

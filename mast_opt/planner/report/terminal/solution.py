@@ -91,7 +91,7 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     figures += [("cross-check", str(solution.cross_check))] if solution.cross_check is not None else []
     if solution.least_missing_gpus is not None:
         figures += [("worst loss", LEAST_MISSING.format(solution.least_missing_gpus))]
-    figures += [("last pass", str(solution.last_pass))] if solution.last_pass is not None else []
+    figures += [("plan", str(solution.last_pass))] if solution.last_pass is not None else []
     figures += [("reused", str(solution.reuse))] if solution.reuse is not None else []
     notes = [words for words in solution.message.split("; ") if words.startswith((UNGUIDED, UNCHECKED))]
     figures += [("note", "; ".join(notes))] if notes else []

@@ -28,7 +28,7 @@ COMPARED = {
     "unserved_gpus": "GPUs of refused work",
     "remote_tb_per_day": "TB read remotely a day",
     "billed_usd_a_month": "USD a month, of what fits",
-    "overload_usd_a_month": "USD a month more, if GPUs over the supply existed",
+    "overload_usd_a_month": "USD a month that the missing GPUs would cost",
     "migration_cost": "USD once",
     "copied_tb": "TB copied",
     "moved_work": "work that changes region",
@@ -177,8 +177,10 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
     words = f"{listed(parts) if parts else ''}{'; ' if parts else ''}{copied:,.1f} TB are copied or uploaded."
     share, least = verdict.terms["moved_work"], float(p.demand_mgpu.sum()) / MILLI
     if noticed(share * least, "gpus"):
-        words += f" By the fewest GPUs that each workload accepts, {gpus(share * least)} of {gpus(least)} change region"
-        words += f" ({percent(share, 1)})."
+        words += (
+            f" {gpus(share * least)} of {gpus(least)} change region ({percent(share, 1)}) where each workload counts"
+        )
+        words += " on the GPU type of which it needs the fewest, as moved_work does."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
     return Answer("What to do", value, words, details.WORK if work.rows else details.DATA)

@@ -35,7 +35,7 @@ BUDGET = {
     "planner/report": 2717,
     "planner/solving": 2519,
     "problems/backends": 1852,
-    "problems/data_placement": 14205,
+    "problems/data_placement": 14216,
     "problems/job_placement": 12833,
     "problems/kind": 1998,
     "problems/mip": 1508,

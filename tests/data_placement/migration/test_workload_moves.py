@@ -306,3 +306,19 @@ def test_work_of_a_lost_region_is_down_from_the_start() -> None:
     assert {one.what for one in first.stopped} == {"late", "soon", "never"}
     done = story(problem, plan).answers[2]
     assert "3 workloads (15 GPUs) ran in what is lost: 2 of them start again, the last after 2 days." in done.detail
+
+
+def test_data_of_the_most_important_work_that_is_down_is_copied_first() -> None:
+    """1 TB a day: 2 TB for tier 0, then 3 TB for tier 1; without tiers, large datasets go first."""
+    builder = mast_opt.DataPlacementBuilder("lost", remote_reads="forbid", days=9)
+    builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0})
+    builder.add_region("away", storage_tb=9, cpu_cores=9, gpus={"a100": 20}, ingress_tb_per_day=1)
+    builder.add_region("store", storage_tb=9, cpu_cores=0)
+    for name, tier, size_tb in (("large", 1, 3), ("first", 0, 2)):
+        builder.add_dataset(f"data-{name}", size_tb=size_tb, replicas=["store"])
+        reads = {f"data-{name}": 1}
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus={"a100": 4}, reads=reads, current_region="home")
+    problem = builder.build()
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    assert [(one.what, one.days) for one in mast_opt.steps(problem, plan).stopped] == [("first", 2), ("large", 5)]

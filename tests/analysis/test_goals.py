@@ -93,13 +93,15 @@ def test_the_safest_plan_survives_the_loss_of_a_region(tmp_path: Path) -> None:
     reading = read_plan_of(problem, tmp_path / "plan")
     assert reading.overrides == overrides
     assert str(overrides).endswith(
-        "at least 2 copies of 2 datasets, one copy of people (residency and bans leave one region)"
+        "at least 2 copies of 2 datasets, one copy of people (residency and bans leave one region), "
+        "replicas of 3 datasets as chosen"
     )
     assert mast_opt.verify(reading.problem, reading.plan).ok
     single = answer.solutions["least-change"].plan
     assert single is not None
     broken = mast_opt.verify(problem, single.made_for(problem, overrides)).violations
-    assert [one.name for one in broken] == ["copies[logs]", "copies[clicks]"]
+    lacking = {f"{what}[{name}]" for name in ("logs", "clicks") for what in ("copies", "place")}
+    assert {one.name.replace(",away", "") for one in broken} == lacking
 
 
 def test_the_safest_plan_is_judged_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,6 +192,13 @@ def test_the_safest_plan_copies_no_data_that_keeps_no_work_going() -> None:
     assert some(found.verdict).metrics["copied_tb"] == 10
     assert found.overrides.copies_min == {"logs": 2}
     assert set(found.overrides.single_copies) == {"people", "clips", "archive"}
+    chosen = found.overrides.replicas
+    assert {name: len(regions) for name, regions in chosen.items()} == {"logs": 2, "people": 1, "clips": 1}
+    stated = found.overrides.applied_to(problem)
+    assert stated.datasets.pinned.sum() == 4
+    assert some(mast_opt.solve(stated, "highs", threads=1).objective) >= some(found.bound) - 1e-6
+    with pytest.raises(UsageError, match="may not be in all of away"):
+        problem.with_replicas({"people": ["away"]})
     loss = some(worst_region_loss(problem, some(found.plan), threads=1))
     assert (loss.missing_gpus, found.least_missing_gpus) == (4, 4)
 
@@ -265,7 +274,10 @@ def test_the_safest_copies_are_where_work_goes_on() -> None:
     loss = worst_region_loss(problem, solution.plan, threads=1)
     assert loss is not None
     assert (loss.missing_gpus, solution.least_missing_gpus) == (0, 0)
-    cheaper = mast_opt.solve(solution.overrides.applied_to(problem), "highs", threads=1)
+    again = mast_opt.solve(solution.overrides.applied_to(problem), "highs", threads=1)
+    assert some(again.objective) == pytest.approx(some(solution.objective), abs=1e-6)
+    copies_alone = replace(solution.overrides, replicas={})
+    cheaper = mast_opt.solve(copies_alone.applied_to(problem), "highs", threads=1)
     assert cheaper.plan is not None
     loss = worst_region_loss(problem, cheaper.plan, threads=1)
     assert loss is not None

@@ -34,7 +34,7 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
 KEY = "overrides"
-_KEYS = ("order", "weights", "limits", "peak_levels", "copies_min", "single_copies")
+_KEYS = ("order", "weights", "limits", "peak_levels", "copies_min", "single_copies", "replicas")
 
 
 def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Overrides, Problem[Any]]:
@@ -47,7 +47,7 @@ def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Over
     if not isinstance(stated, Mapping) or any(name not in _KEYS for name in stated):
         raise _fault(stated, f"a table with some of the keys {', '.join(_KEYS)}")
     order = stated.get("order")
-    weights, limits, levels, copies, single = tables = [stated.get(name, {}) for name in _KEYS[1:]]
+    weights, limits, levels, copies, single, replicas = tables = [stated.get(name, {}) for name in _KEYS[1:]]
     if isinstance(order, Untyped):
         order = [name.strip() for name in order.split(",")]
     if order is not None and not (isinstance(order, list) and all(isinstance(name, str) for name in order)):
@@ -61,7 +61,9 @@ def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Over
         by_tier = {int(tier): float(level) for tier, level in levels.items()}
         fewest = {name: int(number) for name, number in copies.items()}
         reasons = {name: str(reason) for name, reason in single.items()}
-        overrides = Overrides(numbers, None if order is None else tuple(order), values, by_tier, fewest, reasons)
+        chosen = {name: tuple(map(str, regions)) for name, regions in replicas.items()}
+        terms = None if order is None else tuple(order)
+        overrides = Overrides(numbers, terms, values, by_tier, fewest, reasons, chosen)
         return overrides, overrides.applied_to(problem)
     except (TypeError, ValueError, OverflowError, UsageError) as error:
         raise _fault(stated, str(error)) from None

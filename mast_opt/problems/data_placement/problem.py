@@ -3,7 +3,7 @@
 Index letters, here and everywhere: i dataset, w workload, r and q region, k GPU type, p tier.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -128,6 +128,22 @@ class DataPlacement(GroupedProblem["Plan"]):
                 raise UsageError(f"copies_min of {label} is {number}; expected a number from 0 to {len(self.regions)}")
             fewest[at[label]] = number
         return replace(self, datasets=replace(self.datasets, copies_min=fewest))
+
+    def with_replicas(self, replicas: Mapping[str, Sequence[str]]) -> Self:  # noqa: D102 - see the base
+        if not replicas:
+            return self
+        pinned, closed = self.datasets.pinned.copy(), self.closed
+        known = {"dataset": self.datasets.labels, "region": self.regions.labels}
+        for dataset, regions in replicas.items():
+            for what, label in (("dataset", dataset), *(("region", region) for region in regions)):
+                if label not in known[what]:
+                    raise UsageError(f"{self.name} has no {what} called {label!r}{did_you_mean(label, known[what])}")
+            i = self.datasets.labels.index(dataset)
+            here = [self.regions.labels.index(region) for region in regions]
+            if closed[i, here].any():
+                raise UsageError(f"{dataset} may not be in all of {', '.join(regions)}")
+            pinned[i, here] = True
+        return replace(self, datasets=replace(self.datasets, pinned=pinned))
 
     def _check_rows(self, check: Arrays) -> None:
         """Note faults of a data placement that several of its tables show together."""

@@ -15,7 +15,7 @@ from mast_opt.problems.kind.problem import PlanT, Problem, ProblemT
 
 STATEMENTS = frozenset({"name", "provenance", "objective", "limits", "may_refuse"})
 """Fields of a problem by which a plan is judged, or which say nothing of it. All others are data."""
-JUDGING = frozenset({"copies_min"})
+JUDGING = frozenset({"copies_min", "pinned"})
 """Columns by which a plan is judged."""
 CONTENT = "_content"
 

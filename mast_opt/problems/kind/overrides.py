@@ -45,9 +45,12 @@ class Overrides:
     """Dataset → the fewest replicas, for the datasets of which there have to be more."""
     single_copies: Mapping[str, str] = field(default_factory=dict)
     """Dataset of which no second copy is asked for → the reason."""
+    replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Dataset → the regions that have to hold it, where replicas are chosen before the solve."""
 
     def __bool__(self) -> bool:
-        return bool(self.weights or self.limits or self.peak_levels or self.copies_min) or self.order is not None
+        tables = self.weights, self.limits, self.peak_levels, self.copies_min, self.replicas
+        return any(tables) or self.order is not None
 
     def applied_to(self, problem: ProblemT) -> ProblemT:
         """The instance with these overrides instead of its own.
@@ -57,7 +60,7 @@ class Overrides:
         """
         if not self:
             return problem
-        changed: Any = problem.with_limits(self.limits).with_copies_min(self.copies_min)
+        changed: Any = problem.with_limits(self.limits).with_copies_min(self.copies_min).with_replicas(self.replicas)
         if self.peak_levels:
             levels = {**changed.objective.peak_levels, **self.peak_levels}
             changed = replace(changed, objective=replace(changed.objective, peak_levels=levels))
@@ -77,8 +80,8 @@ class Overrides:
         order = self.order if later.order is None else later.order
         levels, copies = {**self.peak_levels, **later.peak_levels}, {**self.copies_min, **later.copies_min}
         limits = {**self.limits, **later.limits}
-        single = {**self.single_copies, **later.single_copies}
-        return Overrides({**self.weights, **later.weights}, order, limits, levels, copies, single)
+        single, replicas = {**self.single_copies, **later.single_copies}, {**self.replicas, **later.replicas}
+        return Overrides({**self.weights, **later.weights}, order, limits, levels, copies, single, replicas)
 
     def __str__(self) -> str:
         none = [term for term, weight in self.weights.items() if not weight]
@@ -94,6 +97,8 @@ class Overrides:
         for reason, n in Counter(self.single_copies.values()).items():
             names = [name for name, why in self.single_copies.items() if why == reason]
             parts.append(f"one copy of {', '.join(names) if n <= NAMED else counted(n, 'dataset')} ({reason})")
+        if self.replicas:
+            parts.append(f"replicas of {counted(len(self.replicas), 'dataset')} as chosen")
         return ", ".join(parts)
 
     def fields(self) -> dict[str, Any]:
@@ -104,6 +109,7 @@ class Overrides:
         levels = {str(tier): float(level) for tier, level in self.peak_levels.items()}
         stated: dict[str, dict[str, Any]] = {"weights": weights, "limits": limits, "peak_levels": levels}
         stated |= {"copies_min": dict(self.copies_min), "single_copies": dict(self.single_copies)}
+        stated["replicas"] = {name: list(regions) for name, regions in self.replicas.items()}
         ordered = {} if order is None else {"order": order}
         return {**ordered, **{name: table for name, table in stated.items() if table}}
 

@@ -93,3 +93,13 @@ class Problem(Generic[PlanT]):
         if copies:
             raise UsageError(f"{self.name} is a {self.kind} instance; numbers of copies are for data-placement")
         return self
+
+    def with_replicas(self, replicas: Mapping[str, Sequence[str]]) -> Self:
+        """The instance in which regions must hold these datasets. Data placement has them.
+
+        Raises:
+            UsageError: a dataset or a region that there is not, or a region where the dataset may not be.
+        """
+        if replicas:
+            raise UsageError(f"{self.name} is a {self.kind} instance; replicas are for data-placement")
+        return self

@@ -84,16 +84,22 @@ def _chosen(problem: DataPlacement, params: SolveParams) -> Secured | None:
     for mip, columns_of in zip(mips[1:], joint.columns[1:], strict=True):
         needed |= _needed(problem, mip, found[columns_of], place)
     plan = replace(decided, place=needed)
-    return Secured(scenarios.with_replicas(problem, plan), plan, max(least), _stated(problem, needed))
+    stated = _stated(problem, needed)
+    return Secured(problem.with_copies_min(stated.copies_min).with_replicas(stated.replicas), plan, max(least), stated)
 
 
 def _stated(problem: DataPlacement, needed: Bools) -> Overrides:
     """The copies that a plan states to have, of the data that gets a second one, and why other data gets none."""
     p, labels, several = problem, problem.datasets.labels, needed.sum(axis=1) >= COPIES
+    regions, held = p.regions.labels, needed & ~p.closed
     fewer = p.datasets.copies_min < COPIES
     return Overrides(
         copies_min={labels[i]: COPIES for i in np.flatnonzero(fewer & several).tolist()},
         single_copies={labels[i]: obstacle(p, i) or NOT_WORTH for i in np.flatnonzero(fewer & ~several).tolist()},
+        replicas={
+            labels[i]: tuple(regions[r] for r in np.flatnonzero(held[i]).tolist())
+            for i in np.flatnonzero(held.any(axis=1)).tolist()
+        },
     )
 
 

@@ -104,23 +104,6 @@ def test_the_safest_plan_survives_the_loss_of_a_region(tmp_path: Path) -> None:
     assert {one.name.replace(",away", "") for one in broken} == lacking
 
 
-def test_the_safest_plan_is_judged_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = all_at_home()
-    chosen = ("least-change", "safest")
-    plans = {name: some(mast_opt.solve(problem, "highs", goal=name, threads=1).plan) for name in chosen}
-    judged: list[tuple[object, float]] = []
-
-    def noted(_: object, plan: object, **asked: Any) -> None:
-        judged.append((plan, asked["time_limit_s"]))
-
-    monkeypatch.setattr(goals, "worst_region_loss", noted)
-    figures = goals.figures_of(problem, plans, with_steps=False, judging={"time_limit_s": 12.0})
-    assert list(figures) == [goals.NOTHING, *chosen]
-    assert [plan for plan, _ in judged] == [plans["safest"], plans["least-change"], today(problem)]
-    assert judged[0][1] == pytest.approx(6.0, abs=0.5)
-    assert judged[-1][1] == pytest.approx(12.0, abs=0.5)
-
-
 def test_a_scenario_that_loses_a_region_has_the_figures_of_its_loss() -> None:
     problem = all_at_home()
     plan = mast_opt.solve(problem, "highs", goal="safest", threads=1).plan

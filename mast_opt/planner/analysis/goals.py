@@ -266,7 +266,6 @@ def figures_of(
         plans: name → plan.
         with_steps: also the way to each plan?
         judging: limits of what finds the worst loss of a region, with the time for all together; None to leave it out.
-            The last plan, which is the safest of the goals, is judged first, and each gets more than an equal share.
     """
     kind = kind_of(problem)
     state, now = kind.analysis.current_state(problem), kind.analysis.current_plan(problem)
@@ -278,10 +277,10 @@ def figures_of(
     if judging is None or not can_lose_regions(problem):
         return figures
     clock = Clock(judging.get("time_limit_s"))
-    for left, name in zip(range(len(figures), 0, -1), reversed([*figures]), strict=True):
+    for left, (name, one) in zip(range(len(figures), 0, -1), figures.items(), strict=True):
         plan: Any = plans.get(name, now)
-        asked: SolveLimits = {**judging, "gap": LOSS_GAP, "time_limit_s": clock.budget_s(2 / (left + 1))}
-        figures[name] = replace(figures[name], judged=True, loss=worst_region_loss(problem, plan, **asked))
+        asked: SolveLimits = {**judging, "gap": LOSS_GAP, "time_limit_s": clock.budget_s(1 / left)}
+        figures[name] = replace(one, judged=True, loss=worst_region_loss(problem, plan, **asked))
     return figures
 
 

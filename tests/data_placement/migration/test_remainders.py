@@ -87,11 +87,11 @@ def test_a_small_difference_from_today_is_no_step() -> None:
     assert not mast_opt.steps(half, plan).moves
 
 
-@pytest.mark.parametrize(("dear", "kept"), [(1000.0, True), (1e-3, False)])
-def test_a_plan_keeps_a_part_where_it_would_be_worse_without(dear: float, kept: bool) -> None:
-    """The east lacks a thirtieth of a GPU; what is lacking is dear or cheap, next to storage."""
+@pytest.mark.parametrize(("overload", "kept"), [(1000.0, True), (1e-3, False)])
+def test_a_plan_keeps_a_part_where_it_would_be_worse_without(overload: float, kept: bool) -> None:
+    """The east lacks a thirtieth of a GPU; the weight of overload is large or small, next to that of storage."""
     crowded = company().with_columns({"regions.supply_mgpu": ints((63_968,), (64_000,))})
-    problem = crowded.with_objective({"overload": dear, "storage": 1.0, "moved_work": 0.0})
+    problem = crowded.with_objective({"overload": overload, "storage": 1.0, "moved_work": 0.0})
     plan = plan_of(problem, (0, EAST, 999), (0, WEST, 1), (1, EAST, 1000))
     verdict = mast_opt.verify(problem, plan)
     assert verdict.ok

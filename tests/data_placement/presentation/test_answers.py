@@ -199,12 +199,12 @@ def test_changes_of_type_are_listed_and_add_up_with_the_steps() -> None:
     )
     moves = [one.amount or 0.0 for one in mast_opt.steps(now, plan).moves if one.action == "move"]
     assert sum(moves) == 22.2
-    told = {one.topic: one for one in answers(now, plan)}["What to do"]
-    assert told.value == "2 workloads, 1 dataset"
-    assert told.detail.startswith(
+    answer = {one.topic: one for one in answers(now, plan)}["What to do"]
+    assert answer.value == "2 workloads, 1 dataset"
+    assert answer.detail.startswith(
         "12 GPUs of work change region and 10 GPUs of work change only their GPU type; 0.0 TB"
     )
-    assert told.detail.endswith(
+    assert answer.detail.endswith(
         " 12 of 29 change region (41.4%) where each workload counts on the GPU type of which it needs the fewest, as "
         "moved_work does."
     )

@@ -44,7 +44,7 @@ def test_work_goes_to_its_data_where_no_copy_may_be_added() -> None:
 
 
 def test_work_whose_data_fits_nowhere_together_is_left_out() -> None:
-    """Both regions are full of what the other work reads, and a plan may neither read from afar nor overfill."""
+    """Both regions are full of what the other work reads, and a plan may neither read remotely nor exceed storage."""
     columns = {
         "name": "no room for both",
         "regions.labels": ("left", "right"),

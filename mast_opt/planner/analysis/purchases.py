@@ -25,7 +25,7 @@ from mast_opt.planner.analysis.purchase_question import (
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
-from mast_opt.planner.solving.last_pass import most_allowed
+from mast_opt.planner.solving.last_pass import as_good, most_allowed
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Steps
@@ -220,9 +220,7 @@ def _whole(question: Question, after: Problem[Any], plan: Any, most: Callable[[f
     if whole is plan or not _at_target(question, after, whole):
         return plan
     then, now = (kind.verification.verify(after, one) for one in (whole, plan))
-    order = after.objective.order
-    good = then.objective <= most(now.objective) if not order else all(then.terms[t] <= now.terms[t] for t in order)
-    return whole if good else plan
+    return whole if as_good(after, then, now, most(now.objective)) else plan
 
 
 def by_heuristic(question: Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:

@@ -13,7 +13,15 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.planner.solving.auto_strategy import AUTO, EXACT, AutoParams
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.cross_check import SHARE, check_second, cross_checked
-from mast_opt.planner.solving.last_pass import KEPT, SLACK, Settling, most_allowed, params_of_pass, settling_of
+from mast_opt.planner.solving.last_pass import (
+    KEPT,
+    SLACK,
+    Settling,
+    as_good,
+    most_allowed,
+    params_of_pass,
+    settling_of,
+)
 from mast_opt.planner.solving.one_solver import log_begin, log_end, solved
 from mast_opt.planner.solving.portfolio import by_portfolio, portfolio_of
 from mast_opt.planner.solving.request import Request, check_request
@@ -220,9 +228,7 @@ def _whole(settling: Settling | None, solution: Solution[PlanT], request: Reques
         return solution
     verdict = kind.verification.verify(problem, plan)
     most = most_allowed(solution.status, solution.objective, solution.bound, gap)
-    if not verdict.ok or any(verdict.terms[term] > before.terms[term] for term in problem.objective.order):
-        return solution
-    if not problem.objective.order and verdict.objective > most:
+    if not as_good(problem, verdict, before, most):
         return solution
     if last is not None and settling is not None:
         price = last.price + verdict.objective - before.objective

@@ -206,6 +206,15 @@ def most_allowed(status: Status, objective: float, bound: float | None, gap: flo
     return most
 
 
+def as_good(problem: Problem[Any], one: Verdict, other: Verdict, most: float) -> bool:
+    """Whether a plan is valid and as good as another one: by each term of an order, or with an objective of at most
+    ``most``.
+    """
+    order = problem.objective.order
+    good = all(one.terms[term] <= other.terms[term] for term in order) if order else one.objective <= most
+    return one.ok and good
+
+
 def differing_rows(kind: Kind[Any, Any], one: Tables, other: Tables) -> int:
     """Number of decisions that only one of two plans has: rows, matched by their labels, of the tables that do not
     follow from others. A run with another share in the same place is the same row.

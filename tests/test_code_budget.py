@@ -26,7 +26,7 @@ BUDGET = {
     "live/simulation": 4675,
     "live/slow_paths": 467,
     "live/store": 1107,
-    "planner/analysis": 3072,
+    "planner/analysis": 3104,
     "planner/bench": 1866,
     "planner/builders": 477,
     "planner/importers": 2083,

@@ -60,7 +60,7 @@ class Event:
     incumbent: float | None
     bound: float | None
     stage: str | None = None
-    """The term being minimised, when the objective is lexicographic."""
+    """The term being minimised, when the objective is lexicographic; of several goals, the one being solved for."""
     compiling: bool = False
     """True for the event which says that kernels are being compiled; the search begins afterwards."""
     sense: Sense = Sense.MIN

@@ -11,7 +11,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import goals
 from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
 from mast_opt.planner.io import read_plan_of
@@ -21,6 +21,7 @@ from mast_opt.problems.data_placement import DataPlacement, Links
 from mast_opt.problems.data_placement.analysis import safest
 from mast_opt.problems.data_placement.goals import money_weights
 from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.kind.overrides import Secured
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.mip import Mip
 from tests.narrowing import some
@@ -356,3 +357,34 @@ def test_a_dollar_weighs_by_the_highest_bill() -> None:
     links = Links(np.array([0]), np.array([1]), np.array([10**7]), np.array([25.0]))
     weights = money_weights(replace(unpriced, links=links), 1.0)
     assert weights["running_cost"] == pytest.approx(1 / (3 * 25 * 730 / 24), rel=0.2)
+
+
+def test_solves_that_overrun_leave_the_time_that_judging_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, asked_s, judged_s, told = dearer_at_home(), list[float](), list[float](), list[str | None]()
+    found = mast_opt.solve(problem, "highs", threads=1)
+    now = [0.0]
+
+    def slow(instance: DataPlacement, solver: str, *, time_limit_s: float, on_event: Any, **rest: Any) -> Any:
+        """Takes 40 s more than it was given."""
+        asked_s.append(time_limit_s)
+        now[0] += time_limit_s + 40.0
+        on_event(Event(now[0], 1.0, None))
+        return found
+
+    def judged(instance: DataPlacement, plan: object, **limits: Any) -> RegionLoss:
+        judged_s.append(limits["time_limit_s"])
+        return RegionLoss("home", 1.0, 0.0, 0.0, 0)
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(goals, "solve", slow)
+    monkeypatch.setattr(goals, "secured_for", lambda name, problem, *_: (Secured(problem), None))
+    monkeypatch.setattr(goals, "worst_region_loss", judged)
+    answer = mast_opt.solve_goals(
+        problem, solver="highs", time_limit_s=100.0, on_event=lambda one: told.append(one.stage)
+    )
+    assert asked_s[0] == pytest.approx(100 * (1 - goals.JUDGING) * 2 / 7)
+    assert asked_s[1] == pytest.approx(1)  # half of its part of the 10 s that are left
+    assert judged_s[0] == pytest.approx(100 * goals.JUDGING / 3)  # all plans are one, which leads
+    assert len(judged_s) == 2
+    assert {one.loss for one in answer.figures.values()} == {RegionLoss("home", 1.0, 0.0, 0.0, 0)}
+    assert told == [name for name in answer.solutions for _ in range(2)]

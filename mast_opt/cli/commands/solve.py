@@ -279,7 +279,7 @@ def _each_goal(
         run.compile(problem, solver, interrupt.cancel)
         with (
             run.phase("solve"),
-            Progress(run.err, "each goal in turn", limits.time_limit, lines=True) as progress,
+            Progress(run.err, "goals", limits.time_limit, lines=True) as progress,
         ):
             asked = limits.keywords(interrupt.cancel)
             answer = solve_goals(problem, solver=solver, limits=most, near=near, on_event=progress, **asked)

@@ -1,6 +1,7 @@
 """Plans for every goal (``solve --goals``), to be compared side by side with doing nothing."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, Unpack
@@ -9,7 +10,7 @@ from mast_opt.core.arguments import a_text, anything, checked, mapping_of, optio
 from mast_opt.core.errors import UsageError
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveControl, SolveLimits, keywords_of, params_of
-from mast_opt.core.solve_result import Limit, Status
+from mast_opt.core.solve_result import Event, Limit, Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
@@ -17,8 +18,9 @@ from mast_opt.planner.analysis.migration_plan import NO_WAY, Way, way_to
 from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, worst_region_loss
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
-from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.clock import COMPILE, Clock
 from mast_opt.planner.solving.dispatch import secured_for, stated_goal
+from mast_opt.planner.solving.kernel_compilation import compilation_heard
 from mast_opt.planner.solving.last_pass import LARGEST, SLACK
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.origin import made_for
@@ -27,9 +29,9 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, check_plan, kind_of
 
 NOTHING, PLAN = "do nothing", "this plan"
-JUDGING, LOSS_GAP, COPIES_GAP = 0.2, 1e-3, 1e-2
-"""Share of the time that is kept for judging the plans, gap at which the loss of a region is judged, and that at which
-another goal's plan gets more copies."""
+JUDGING, LOSS_GAP, COPIES_GAP = 0.3, 1e-3, 1e-2
+"""Share of the time that is kept for judging the plans (five columns of the company of decision 0045 take 17 s of a
+core), gap at which the loss of a region is judged, and that at which another goal's plan gets more copies."""
 NOISE = 1e-9
 """Difference of two objectives that is no difference."""
 LOSS_S = 20.0
@@ -39,8 +41,8 @@ COPYING, WORK = 0.25, "workload"
 SECOND_ROUND = 0.2
 """Share of the time that has to be left for goals that are not proven to be solved again."""
 PARTS = {"least-change": 2, "safest": 3}
-"""Parts of the time for the plan that leads, with which the others begin, and the one that first chooses its replicas;
-other goals have one part."""
+"""Parts of the time of solving, and of judging, for the plan that leads, with which the others begin, and for the one
+that chooses its replicas by the loss of a region; other goals have one part."""
 
 
 @dataclass(frozen=True)
@@ -124,21 +126,14 @@ def solve_goals(
             stated[name] = stated_goal(problem, name, most)
         except UsageError as error:
             refused[name] = str(error)
-    search = _Search(problem, stated, solver, near, control)
-    solving, parts = Clock(clock.budget_s(1 - JUDGING)), {name: PARTS.get(name, 1) for name in stated}
-    for name in stated:
-        search.solve(name, solving.budget_s(parts[name] / sum(parts.values())))
-        del parts[name]
-    open_goals = [name for name, found in search.solutions.items() if found.limit is Limit.TIME]
-    for left, name in zip(range(len(open_goals), 0, -1), open_goals, strict=True):
-        if solving.remaining_s >= SECOND_ROUND * (control["time_limit_s"] or 0.0):
-            search.solve(name, solving.budget_s(1 / left))
+    search = _Search(problem, stated, solver, near, control, clock)
+    search.solve_all()
     solutions = {name: search.shared(name) for name in stated}
     plans = {name: found.plan for name, found in solutions.items() if found.plan is not None}
     judging: SolveLimits = {
         "threads": control["threads"],
         "cancel": control["cancel"],
-        "time_limit_s": clock.budget_s(),
+        "time_limit_s": search.judging_s,
     }
     return Goals(problem.kind, solutions, figures_of(problem, plans, judging=judging), refused)
 
@@ -152,11 +147,52 @@ class _Search(Generic[PlanT]):
     solver: SolverName
     near: PlanT | None
     control: SolveControl
+    clock: Clock
+    """Of the whole call."""
     solutions: dict[str, Solution[PlanT]] = field(default_factory=dict)
     plans: list[PlanT] = field(default_factory=list)
     """Every plan that was found, for any goal."""
     secured: dict[str, Secured] = field(default_factory=dict)
     """Goal → the instance with its replicas, where it chooses them by the loss of a region."""
+    overruns_s: list[float] = field(default_factory=lambda: [0.0])
+    """Seconds by which solves took longer than they were given, as they do on a busy machine."""
+
+    @property
+    def kept_s(self) -> float:
+        """Seconds that are kept for judging the plans."""
+        return JUDGING * (self.control["time_limit_s"] or 0.0)
+
+    @property
+    def judging_s(self) -> float | None:
+        """Seconds for judging the plans: what the solves left, and never less than what was kept for it."""
+        left_s = self.clock.budget_s()
+        return None if left_s is None else max(left_s, self.kept_s)
+
+    def solve_all(self) -> None:
+        """Solve for each goal, then again for those that are not proven while there is time."""
+        parts = {name: PARTS.get(name, 1) for name in self.stated}
+
+        def compiled(_: str, seconds: float | None) -> None:
+            self.clock.spent_s[COMPILE] += seconds or 0.0
+
+        with compilation_heard(compiled):
+            for name in self.stated:
+                self._solve_timed(name, parts[name] / sum(parts.values()))
+                del parts[name]
+            open_goals = [name for name, found in self.solutions.items() if found.limit is Limit.TIME]
+            for left, name in zip(range(len(open_goals), 0, -1), open_goals, strict=True):
+                left_s = self.clock.remaining_s - self.kept_s
+                if left_s >= SECOND_ROUND * (self.control["time_limit_s"] or 0.0):
+                    self._solve_timed(name, 1 / left)
+
+    def _solve_timed(self, name: str, share: float) -> None:
+        """Solve for a goal in a share of the time, less what an earlier solve took beyond its own."""
+        given_s, began_s = self.clock.budget_s(share, self.kept_s), self.clock.elapsed_s
+        limit_s = None if given_s is None else max(given_s - max(self.overruns_s), given_s / 2)
+        if self.control["on_event"] is not None:
+            self.control["on_event"](Event(began_s, None, None, name))
+        self.solve(name, limit_s)
+        self.overruns_s.append(self.clock.elapsed_s - began_s - (limit_s or math.inf))
 
     def solve(self, name: str, time_limit_s: float | None) -> None:
         """Solve for a goal, again where it has a solution, and keep the better plan and bound."""
@@ -168,7 +204,7 @@ class _Search(Generic[PlanT]):
             best = self._best(name)
             begin = self._copied(name, clock.budget_s(COPYING)) if best is None else best[1]
             begin = self.secured[name].plan if begin is None else begin
-        timed: SolveControl = {**self.control, "time_limit_s": clock.budget_s()}
+        timed: SolveControl = {**self.control, "time_limit_s": clock.budget_s(), "on_event": self._telling(name)}
         found = solve(self._instance(name), self.solver, start=begin, near=self.near, **timed)
         if own is not None and found.plan is None:
             return
@@ -189,6 +225,11 @@ class _Search(Generic[PlanT]):
         plan, verdict = best[1], best[2]
         value = verdict.terms[found.term] if found.term else verdict.objective
         return self._marked(name, replace(found, plan=plan, verdict=verdict, objective=value, last_pass=None))
+
+    def _telling(self, name: str) -> Callable[[Event], None] | None:
+        """What hears the events of a solve, each with the goal as its stage."""
+        told = self.control["on_event"]
+        return None if told is None else lambda event: told(replace(event, stage=name))
 
     def _instance(self, name: str) -> Problem[PlanT]:
         """The instance as a goal states it, with the replicas that it has chosen."""
@@ -276,12 +317,17 @@ def figures_of(
     }
     if judging is None or not can_lose_regions(problem):
         return figures
-    clock = Clock(judging.get("time_limit_s"))
-    for left, (name, one) in zip(range(len(figures), 0, -1), figures.items(), strict=True):
-        plan: Any = plans.get(name, now)
-        asked: SolveLimits = {**judging, "gap": LOSS_GAP, "time_limit_s": clock.budget_s(1 / left)}
-        figures[name] = replace(one, judged=True, loss=worst_region_loss(problem, plan, **asked))
-    return figures
+    clock, all_plans = Clock(judging.get("time_limit_s")), {name: plans.get(name, now) for name in figures}
+    same = repeated(all_plans)
+    own: dict[str, Any] = {name: plan for name, plan in all_plans.items() if name not in same}
+    losses: dict[str, RegionLoss | None] = {}
+    parts = {name: PARTS.get(name, 1) for name in own}
+    for name, plan in own.items():
+        share = parts[name] / sum(parts.values())
+        asked: SolveLimits = {**judging, "gap": LOSS_GAP, "time_limit_s": clock.budget_s(share)}
+        losses[name] = worst_region_loss(problem, plan, **asked)
+        del parts[name]
+    return {name: replace(one, judged=True, loss=losses[same.get(name, name)]) for name, one in figures.items()}
 
 
 def _of_today(problem: Problem[Any], now: object, state: CurrentState | None) -> Figures:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_spec import JobSpec
+from mast_opt.problems.job_placement.live_fleet.types import Share
 
 GPU_MILLI = 1000
 MOST_NUMBERED = 4096
@@ -92,6 +93,8 @@ class LogFold:
         """Every job that has not ended, by the order of submission."""
         self.servers: dict[str, PastServer] = {}
         self._submitted = 0
+        self._claiming: dict[str, dict[str, PastJob]] = {}
+        """Server → the jobs that claim it."""
 
     def take(self, at_ms: int, event: ev.Event) -> tuple[PastJob, ...]:
         """Take in the next event of the log; returns the jobs that hold, claim or ask for something else now."""
@@ -121,6 +124,7 @@ class LogFold:
                 self._release(self.jobs.get(victim))
             job.hold(event)
             job.region, job.claims = event.region, True
+            self._list(job)
             job.runs = isinstance(event, ev.Adopted) or event.at_once
             if not job.is_guest:
                 self._claim(job, -1)
@@ -137,12 +141,19 @@ class LogFold:
             job.bound = job.region = event.region
             return ()
         elif isinstance(event, ev.Resized) and job.placed is not None:
-            self._claim(job, 1)
-            job.hold(replace(job.placed, shares=event.shares))
-            self._claim(job, -1)
+            self._resize(job, job.placed, event.shares)
         else:
             return ()
         return (job,)
+
+    def _resize(self, job: PastJob, placed: ev.Placed | ev.Adopted, shares: tuple[Share, ...]) -> None:
+        """Let a job claim other shares of its servers."""
+        self._claim(job, 1)
+        self._unlist(job)
+        job.hold(replace(placed, shares=shares))
+        if job.claims:
+            self._list(job)
+        self._claim(job, -1)
 
     def _share(self, holder: str, guest: str) -> tuple[PastJob, ...]:
         """Take in that two jobs have the same GPUs from now on."""
@@ -175,17 +186,27 @@ class LogFold:
         """Release the servers that a job claims, to its partner if it has one that claims them too."""
         if job is not None and job.claims:
             job.claims = False
+            self._unlist(job)
             other = self.jobs.get(job.partner)
             if other is None or not other.claims:
                 self._claim(job, 1)
 
     def _break(self, server: str) -> tuple[PastJob, ...]:
         """Let jobs claim their servers no longer that had one which is out of service; returns these jobs."""
-        claiming = [(job, job.placed.shares) for job in self.jobs.values() if job.claims and job.placed is not None]
-        broken = [job for job, shares in claiming if any(share.server == server for share in shares)]
+        broken = sorted(self._claiming.get(server, {}).values(), key=lambda job: job.number)
         for job in broken:
             self._release(job)
         return tuple(broken)
+
+    def _list(self, job: PastJob) -> None:
+        """List a job at the servers that it claims."""
+        for share in job.placed.shares if job.placed is not None else ():
+            self._claiming.setdefault(share.server, {})[job.name] = job
+
+    def _unlist(self, job: PastJob) -> None:
+        """Take a job off the lists of its servers."""
+        for share in job.placed.shares if job.placed is not None else ():
+            self._claiming.get(share.server, {}).pop(job.name, None)
 
     def _claim(self, job: PastJob, sign: int) -> None:
         """Take a job's claims off what is free of its servers (sign −1), or give them back (1), where that counts."""

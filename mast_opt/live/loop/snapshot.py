@@ -41,6 +41,11 @@ class Snapshot:
         self.has_quotas = bool(state.quotas)
         """Whether any tenant has a quota, be it of a GPU type."""
 
+    @property
+    def held(self) -> list[JobRecord]:
+        """The jobs that a policy has taken out of the queue, by the order of submission."""
+        return sorted(self._state.held.values(), key=lambda record: record.number)
+
     def working_on(self, server: str) -> list[JobRecord]:
         """The jobs that start or run on a server, and were not asked to stop."""
         return [self._state.jobs[name] for name in self._state.fleet.jobs_on(server)]

@@ -52,6 +52,8 @@ class State:
         """Every job whose end is not known, by the order of submission."""
         self.jobs_of: dict[str, int] = {}
         """Tenant → how many of these it has."""
+        self.held: dict[str, JobRecord] = {}
+        """The jobs that a policy has taken out of the queue."""
         self.submitted = 0
         self.tenants = Tenants()
         self.inventory = Inventory(fleet, sorted(set(tiers)), servers)
@@ -156,11 +158,13 @@ class State:
         """Fold in that a policy holds a job that waits: it is inadmissible."""
         record = self._in(event.job, *WAITING)
         record.state, record.held = JobState.HELD, event.reason
+        self.held[record.name] = record
 
     def _queued(self, event: ev.Queued) -> None:
         """Fold in that a held job is queued again."""
         record = self._in(event.job, *WAITING)
         record.state, record.held = JobState.QUEUED, ""
+        self.held.pop(record.name, None)
 
     def _bound(self, event: ev.Bound) -> None:
         """Fold in that a job that waits is bound to a region."""
@@ -219,6 +223,7 @@ class State:
     def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted) -> None:
         """Let a job hold the shares of servers that an event gives it."""
         record.state, record.attempt, record.promise = JobState.STARTING, event.attempt, None
+        self.held.pop(record.name, None)
         record.resized = ()
         record.region, record.shares = event.region, event.shares
         if not record.is_guest:
@@ -389,6 +394,7 @@ class State:
         self.demand.ended(record.demand, record.asked_mgpu, self.now_ms, record.attained_mgpu_ms)
         self.jobs_of[record.spec.tenant] -= 1
         del self.jobs[record.name]
+        self.held.pop(record.name, None)
 
     def _leave(self, record: JobRecord) -> None:
         """Take a job off its servers, so that others may start or the servers shrink."""

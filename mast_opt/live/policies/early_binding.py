@@ -93,7 +93,7 @@ class EarlyBinding:
             elif isinstance(event, ARRIVALS):
                 self._arrived(event.job, snapshot, actions)
             elif isinstance(event, (ev.CopyEnded, ev.DatasetCreated)):
-                for name in [record.name for record in snapshot.jobs.values() if record.held]:
+                for name in [record.name for record in snapshot.held]:
                     actions.requeue(name)
                     self._arrived(name, snapshot, actions)
             elif isinstance(event, ev.QuotaSet):

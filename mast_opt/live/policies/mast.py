@@ -234,7 +234,6 @@ class Mast:
         )
         if self.params.bind != LATE:
             self._bind_all(unbound, snapshot, actions)
-            self._loads.begin(snapshot)
         if rights:
             self._take_in_rights(snapshot)
         changed |= {record.name: record for record in unbound}
@@ -262,7 +261,7 @@ class Mast:
 
     def _requeue(self, snapshot: Snapshot, actions: Actions) -> list[JobRecord]:
         """Queue all held jobs again."""
-        held = [record for record in snapshot.jobs.values() if record.held]
+        held = snapshot.held
         for record in held:
             actions.requeue(record.name)
         return held

@@ -65,7 +65,7 @@ class Pai:
         self._rank_types(snapshot)
         for event in snapshot.news:
             if isinstance(event, (ev.CopyEnded, ev.DatasetCreated)):
-                for name in [record.name for record in snapshot.jobs.values() if record.held]:
+                for name in [record.name for record in snapshot.held]:
                     actions.requeue(name)
                     self._join(snapshot.jobs[name])
             elif isinstance(event, ARRIVALS) and event.job in snapshot.jobs:

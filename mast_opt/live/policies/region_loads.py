@@ -6,6 +6,8 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 
+_MAY_END = (ev.Finished, ev.Failed, ev.Cancelled, ev.Stopped)
+
 
 class RegionLoads:
     """Milli-GPUs of the jobs that are bound to each region and have not ended.
@@ -30,7 +32,7 @@ class RegionLoads:
     def take_in(self, snapshot: Snapshot) -> None:
         """Forget the jobs that have ended."""
         for event in snapshot.news:
-            if isinstance(event, (ev.Finished, ev.Failed, ev.Cancelled)) and event.job in self._bound:
+            if isinstance(event, _MAY_END) and event.job in self._bound and event.job not in snapshot.jobs:
                 region, mgpu = self._bound.pop(event.job)
                 self._asked[region] -= mgpu
 

@@ -54,6 +54,9 @@ PATHS = (data_path.NAME, servers_path.NAME)
 PREFIX = "slow."
 READS = {data_path.NAME: frozenset({"namespace", "workload"}), servers_path.NAME: frozenset[str]()}
 """Slow path → optional columns of submissions that only its plans look at."""
+BOUND = ("relaxation.iterations", 1)
+"""Parameter of ``tetris`` for its bound, on which no plan depends: five iterations in each of 60 rounds improve the
+bound of 14,000 workloads in 30 regions by 0.04%, and double the time of the solve."""
 FORECASTS = (MEAN, ARRIVALS, PERFECT) = ("mean", "arrivals", "perfect")
 
 
@@ -157,7 +160,7 @@ def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) 
         limits = NetworkLimits(around.ingress_mb_per_day, around.links)
         origins = {name: regions[0] for name, regions in trace.replicas.items() if len(regions) == 1}
         paths.append(DataPath(limits, data, origins, data.forecast_of(trace)))
-        params = {} if data.exact_shares else {"completion.read_cells": 0}
+        params = dict([BOUND] if data.exact_shares else [BOUND, ("completion.read_cells", 0)])
         settings[data_path.NAME] = SolveSettings(
             "tetris", data.iterations, data.takes_s * 1000, data.seed, params, data.again
         )

@@ -213,16 +213,17 @@ def assumed_types(problem: DataPlacement, plan: Plan | None = None) -> Ints:
     one that the region has; else on the first acceptable one.
     """
     p, none = problem, len(problem.gpu_types)
+    kinds = p.current_runs.gpu_type.copy()
+    unknown = np.flatnonzero(kinds == none).tolist()
     accepted: dict[int, list[int]] = defaultdict(list)
-    for w, k in zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), strict=True):
+    for w, k in zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), strict=True) if unknown else ():
         accepted[w].append(k)
     planned: dict[tuple[int, int], int] = {}
-    if plan is not None:
+    if plan is not None and unknown:
         runs = (plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_type.tolist())
         for w, r, k in zip(*runs, strict=True):
             planned.setdefault((w, r), k)
-    kinds = p.current_runs.gpu_type.copy()
-    for at in np.flatnonzero(p.current_runs.gpu_type == none).tolist():
+    for at in unknown:
         w, r = int(p.current_runs.workload[at]), int(p.current_runs.region[at])
         if none not in accepted[w]:
             there = [k for k in accepted[w] if p.regions.supply_mgpu[r, k] > 0]

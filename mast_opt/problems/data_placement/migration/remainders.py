@@ -25,10 +25,14 @@ def without_remainders(problem: DataPlacement, plan: Plan) -> Plan:
     then: dict[int, dict[Cell, int]] = {}
     for w, r, k, share in zip(*(column.tolist() for column in plan.rows("run")), strict=True):
         then.setdefault(w, {})[r, k] = share
-    now, changed = todays_cells(p, plan), False
+    split = [w for w, cells in then.items() if len(cells) > 1]
+    if not split:
+        return plan
+    now, changed = todays_cells(p, plan, of=split), False
     room = p.regions.supply_mgpu - shown_demand(p, plan)[:, :, -1]
-    for w, cells in then.items():
-        if len(cells) == 1 or any(away[w, r] for r, _ in cells):
+    for w in split:
+        cells = then[w]
+        if any(away[w, r] for r, _ in cells):
             continue
         for cell in [cell for cell, share in cells.items() if _small(p, w, cell, share)]:
             others = [other for other in cells if other != cell]

@@ -6,7 +6,10 @@ now.
 """
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
+
+import numpy as np
 
 from mast_opt.problems.data_placement.plan import Plan, assumed_types
 from mast_opt.problems.data_placement.problem import DataPlacement
@@ -72,12 +75,16 @@ def parts(problem: DataPlacement, plan: Plan, lost: bool = False) -> tuple[Part,
     return tuple(found)
 
 
-def todays_cells(problem: DataPlacement, plan: Plan, lost: bool = False) -> dict[int, dict[Cell, int]]:
+def todays_cells(
+    problem: DataPlacement, plan: Plan, lost: bool = False, of: Collection[int] | None = None
+) -> dict[int, dict[Cell, int]]:
     """Workload → cell → share that runs there today; see ``assumed_types`` for runs that state no type. Regions that
-    are ``gone`` run nothing, unless ``lost``."""
+    are ``gone`` run nothing, unless ``lost``. ``of``: workloads that are asked about; all unless given."""
     p = problem
     cells: dict[int, dict[Cell, int]] = defaultdict(dict)
-    rows = (p.current_runs.workload, p.current_runs.region, assumed_types(p, plan), p.current_runs.share)
+    runs = p.current_runs
+    asked = slice(None) if of is None else np.isin(runs.workload, list(of))
+    rows = (runs.workload[asked], runs.region[asked], assumed_types(p, plan)[asked], runs.share[asked])
     for w, r, k, share in zip(*(column.tolist() for column in rows), strict=True):
         if share and (lost or not p.gone[r]):
             cells[w][r, k] = cells[w].get((r, k), 0) + share

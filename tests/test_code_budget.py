@@ -41,7 +41,7 @@ BUDGET = {
     "problems/mip": 1508,
     "problems/resource_allocation": 2609,
     "problems/search": 588,
-    "problems/server_assignment": 4529,
+    "problems/server_assignment": 4315,
     "problems/task_reassignment": 3283,
 }
 SLACK = 0.01

@@ -261,8 +261,6 @@ def _make_certified_servers(folder: Path) -> None:
         Certificate.in_fractions(prices),
         other_of=np.array([0, 1]),
         other_survive=np.zeros(2),
-        exact_of=np.array([0]),
-        exact_to=np.array([0.5]),
     )
     write_certificate(folder, certificate.arrays())
 

@@ -29,7 +29,7 @@ from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import proven
 
-NAMES = [item.name for item in fields(Prices)] + ["counted_to", "other_of", "other_survive", "exact_of", "exact_to"]
+NAMES = [item.name for item in fields(Prices)] + ["counted_to", "other_of", "other_survive"]
 
 
 def random_prices(r: Relaxed, seed: int) -> Prices:
@@ -76,7 +76,6 @@ def test_the_checker_proves_what_the_search_says(problem: ServerAssignment, seed
     """Two computations that share no code: one compiled, one with numpy."""
     said, certificate = random_proof(problem, seed)
     event(f"whole servers: {bool(certificate.counted_to.any())}")
-    event(f"knapsacks: {len(certificate.exact_of)}")
     checked = certified_bound(problem, certificate.arrays())
     assert checked >= said - 1e-9 * scale(problem, certificate.prices)
 
@@ -207,7 +206,7 @@ JUNK: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-WHOLE = ("counted_to", "other_of", "exact_of")
+WHOLE = ("counted_to", "other_of")
 """Arrays of whole numbers."""
 WHOLE_JUNK: dict[str, Callable[[np.ndarray], Any]] = {
     "negative": lambda number: number - 10**9,
@@ -228,19 +227,8 @@ def test_junk_counts_are_refused_by_name(problem: ServerAssignment, name: str, j
 @pytest.mark.parametrize("junk", JUNK)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in WHOLE])
 def test_junk_prices_are_refused_by_name(problem: ServerAssignment, name: str, junk: str) -> None:
-    if (name, junk) == ("exact_to", "negative"):
-        certified_bound(problem, edited(problem, name, JUNK[junk]))  # a cost may be below 0
-        return
     with pytest.raises(PlanError, match=name):
         certified_bound(problem, edited(problem, name, JUNK[junk]))
-
-
-def test_a_reservation_is_solved_at_most_once(problem: ServerAssignment) -> None:
-    arrays = random_certificate(problem, 4)
-    twice = {name: np.repeat(arrays[name], 2) for name in ("exact_of", "exact_to")}
-    assert len(twice["exact_of"])
-    with pytest.raises(PlanError, match="at most once"):
-        certified_bound(problem, arrays | twice)
 
 
 @pytest.mark.parametrize("name", NAMES)

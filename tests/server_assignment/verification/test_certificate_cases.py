@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +13,10 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.core.errors import PlanError
-from mast_opt.problems.kind.certificate_format import LARGEST_PRICE
 from mast_opt.problems.server_assignment import ServerAssignment
 from mast_opt.problems.server_assignment.problem import EMBEDDED, NONE
-from mast_opt.problems.server_assignment.ras.lagrangian.integer_subproblem import Claim
 from mast_opt.problems.server_assignment.verification.certificate import Certificate, Prices
 from mast_opt.problems.server_assignment.verification.certificate_bound import (
-    Choices,
     Fractions,
     around,
     certified_bound,
@@ -28,7 +24,6 @@ from mast_opt.problems.server_assignment.verification.certificate_bound import (
 )
 from tests.examples import examples
 from tests.server_assignment.brute import Brute
-from tests.server_assignment.verification.test_certificate_knapsack import enumerated, reservations
 
 Offer = tuple[int, int, int, float]
 """(switchboard, worth, servers, price of one)"""
@@ -94,7 +89,6 @@ def test_whole_servers_cost_what_enumeration_says(
     worths = [worth for _, worth, _, _ in offers if worth]
     unit = math.gcd(*worths) if worths else 1
     asked, gains, buffer = asked * unit, [gain / unit for gain in gains], buffer / unit
-    shortfall = 2.0 / unit
     most = unit * (sum(worth * number for _, worth, number, _ in offers) // unit + 1)
     ways = [holdings(offers, b, limit, steep[b], cap[b]) for b in range(2)]
     best = math.inf
@@ -108,7 +102,7 @@ def test_whole_servers_cost_what_enumeration_says(
         best = min(best, max(costs))
     free = sum(min(price, 0.0) * number for _, worth, number, price in offers if not worth)
     table = fractions(offers, limit, steep, cap)
-    found = whole_cost(table, gains, (buffer, shortfall), asked, most, None)
+    found = whole_cost(table, gains, buffer, asked, most)
     beyond = max(table.from_level(gain, buffer, most) + gain * asked for gain in gains)
     event(f"several alike: {any(number > 1 for _, _, number, _ in offers)}")
     assert found == pytest.approx(min(best + free, beyond), abs=1e-9)
@@ -153,15 +147,6 @@ def test_excess_between_two_sums_of_whole_servers() -> None:
     offers: list[Offer] = [(0, 10, 2, -3.0)]
     assert fractions(offers, 10.0, [0.4], [math.inf], (8, 12)).without_level(0.0) == pytest.approx(-2.4 - 0.4)
     assert fractions(offers, 10.0, [0.2], [math.inf], (8, 12)).without_level(0.0) == pytest.approx(-2.4 - 0.8 - 0.8)
-
-
-@examples(100)
-@given(reservation=reservations(), beyond=st.floats(-2, 10))
-def test_all_combinations_of_amounts(reservation: tuple[np.ndarray, int, Claim], beyond: float) -> None:
-    base, unit, claim = reservation
-    best = enumerated(base, unit, claim)
-    found = Choices(base, unit, claim.asked, claim.buffer, claim.shortfall).least(best + beyond)
-    assert found == pytest.approx(min(best, best + beyond), abs=1e-8)
 
 
 def test_amounts_around_a_limit() -> None:
@@ -242,23 +227,9 @@ def test_levels_are_counted_only_for_who_has_a_buffer_of_its_own() -> None:
 def test_positions_that_are_none_are_refused() -> None:
     certificate = Certificate.in_fractions(free_prices(drifting()))
     for at in (-1, 1):
-        for name, value in (("other_of", "other_survive"), ("exact_of", "exact_to")):
-            changes: dict[str, Any] = {name: np.array([at]), value: np.zeros(1)}
-            wrong = replace(certificate, **changes)
-            with pytest.raises(PlanError, match="positions of reservations, 0 … 0"):
-                certified_bound(drifting(), wrong.arrays())
-
-
-@pytest.mark.parametrize("cost", [math.nan, math.inf, -math.inf, 1.01 * LARGEST_PRICE, -1.01 * LARGEST_PRICE])
-def test_costs_out_of_their_range_are_refused(cost: float) -> None:
-    certificate = replace(
-        Certificate.in_fractions(free_prices(drifting())), exact_of=np.array([0]), exact_to=np.array([cost])
-    )
-    with pytest.raises(PlanError, match="expected numbers from") as error:
-        certified_bound(drifting(), certificate.arrays())
-    assert "exact_to" in str(error.value)
-    for end in (LARGEST_PRICE, -LARGEST_PRICE):
-        assert certified_bound(drifting(), replace(certificate, exact_to=np.array([end])).arrays()) == 0.0
+        wrong = replace(certificate, other_of=np.array([at]), other_survive=np.zeros(1))
+        with pytest.raises(PlanError, match="positions of reservations, 0 … 0"):
+            certified_bound(drifting(), wrong.arrays())
 
 
 def test_prices_of_0_are_in_every_box() -> None:
@@ -312,7 +283,7 @@ def test_a_buffer_is_needed_whatever_the_prices() -> None:
     certificate = replace(
         Certificate.in_fractions(free_prices(problem)),
         counted_to=np.array([3000]),
-        exact_of=np.array([0]),
-        exact_to=np.array([1.0]),
+        other_of=np.array([0]),
+        other_survive=np.array([1 / 2000]),
     )
     assert certified_bound(problem, certificate.arrays()) == pytest.approx(0.05)

@@ -56,4 +56,4 @@ def _price(tools: SearchContext) -> None:
     assert prices is not None
     solved = turns.relaxed.solved(prices)
     turns.relaxed.bought(prices, solved[1])
-    integer_bound(turns.relaxed, prices, solved, turns.best, turns.params.integer_bound, turns.work, never)
+    integer_bound(turns.relaxed, prices, solved, turns.best, turns.params.integer_bound, never)

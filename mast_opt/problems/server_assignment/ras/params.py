@@ -87,9 +87,6 @@ class IntegerBoundParams(Params):
     )
     margin: ClassVar[int] = 20
     """Largest servers by which the levels that are tried go beyond the relaxed one and today's."""
-    reach: ClassVar[float] = 1.1
-    """Levels are tried up to so many times the one at which the buffer alone should cost too much. Somewhat beyond,
-    because servers are whole."""
     price_strides: ClassVar[tuple[float, ...]] = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
     """Relative changes of the price of capacity that are tried for high levels, each twice up and twice down. Halved
     each time, so that the best price is found within 3%."""
@@ -100,17 +97,6 @@ class IntegerBoundParams(Params):
     """Another price is looked for while the last one raised the cost by more than this share. Less is rounding."""
     bisections: ClassVar[int] = 40
     """Bisections for a price of capacity. A price to twelve digits."""
-    first_work: ClassVar[float] = 4e6
-    """Steps, about a nanosecond each, for one knapsack of the first bound; they double with each bound. Set by hand:
-    four milliseconds."""
-    most_work: ClassVar[float] = 1e9
-    """Steps up to which they double. A second for one reservation."""
-    total_work: float = parameter(
-        10.0, "Steps for all knapsacks of a bound, times those for one.", "Set by hand.", above=0
-    )
-    least_waste: ClassVar[float] = 0.01
-    """Reservations that together miss less than this share of what all miss are not solved as knapsacks. They cannot
-    raise the bound by more than that."""
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,6 @@ class RasSearch:
         self.bound: float | None = None
         self.certificate: Certificate | None = None
         self.whole_s, self.whole_at = 0.0, 0.0
-        self.work = params.integer_bound.first_work
         self.slices: ReservationSubMip | None = None
         self.formulation: Formulation[Plan] | None = None
         self.limit: Limit | None = None
@@ -308,8 +307,7 @@ class RasSearch:
         began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
         solved, stop = self.relaxed.solved(prices), lambda raised: self._stopped() or self._enough(relaxed + raised)
         params = self.params.integer_bound
-        least, certificate = integer_bound(self.relaxed, prices, solved, self.best, params, self.work, stop, most)
-        self.work = min(2 * self.work, params.most_work)
+        least, certificate = integer_bound(self.relaxed, prices, solved, self.best, params, stop, most)
         self._bounded(self.relaxed.bound(prices, least), certificate)
         self.whole_at = self.watch.elapsed_s
         self.whole_s = self.whole_at - began

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
-from mast_opt.problems.kind.certificate_format import FILE, LARGEST_PRICE, ArrayFormat, array_faults, price
+from mast_opt.problems.kind.certificate_format import FILE, ArrayFormat, array_faults, price
 from mast_opt.problems.server_assignment.problem import EMBEDDED, SHARE, Ints, ServerAssignment
 from mast_opt.problems.server_assignment.verification.measures import Measure
 
@@ -56,21 +56,16 @@ class Certificate:
     """[G] a reservation …"""
     other_survive: Floats
     """[G] … and another price of guaranteed capacity that its levels may choose"""
-    exact_of: Ints
-    """[E] a reservation, each at most once, …"""
-    exact_to: Floats
-    """[E] … and the cost up to which all that it can hold is tried: what it asks included at its price, what servers
-    of today save if they stay deducted"""
 
     @classmethod
     def in_fractions(cls, prices: Prices) -> "Certificate":
         """Certificate of the bound in which no whole servers are counted."""
         none, nothing = np.zeros(0, np.int64), np.zeros(0)
-        return cls(prices, np.zeros(len(prices.survive), np.int64), none, nothing, none, nothing)
+        return cls(prices, np.zeros(len(prices.survive), np.int64), none, nothing)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays of the certificate as a file keeps them."""
-        mine = ("counted_to", "other_of", "other_survive", "exact_of", "exact_to")
+        mine = ("counted_to", "other_of", "other_survive")
         return self.prices.arrays() | {name: getattr(self, name) for name in mine}
 
 
@@ -93,7 +88,7 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
         PlanError: arrays lack, or have another type or length than the problem's.
     """
     p, affinities = problem, len(problem.affinities)
-    others, exact = (np.asarray(arrays.get(name, np.zeros(0))).size for name in ("other_of", "exact_of"))
+    others = np.asarray(arrays.get("other_of", np.zeros(0))).size
     reservations = len(p.reservations)
     formats = {
         "once": price(len(p.stocks)),
@@ -104,8 +99,6 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
         "counted_to": ArrayFormat("int64", (reservations,)),
         "other_of": ArrayFormat("int64", (others,)),
         "other_survive": price(others),
-        "exact_of": ArrayFormat("int64", (exact,)),
-        "exact_to": ArrayFormat("float64", (exact,), -LARGEST_PRICE, LARGEST_PRICE),
     }
     found = array_faults(arrays, formats)
     if found:
@@ -143,11 +136,8 @@ def faults(
     if (to < 0).any() or (to > np.where(p.reservations.buffer == EMBEDDED, MOST_CELLS * unit, 0)).any():
         words = f"amounts of up to {MOST_CELLS} units, 0 for who has no buffer of its own or no use for any server"
         found.append(Fault(FILE, words, column="counted_to"))
-    for name, those in (("other_of", of), ("exact_of", certificate.exact_of)):
-        if len(those) and (those.min() < 0 or those.max() >= len(p.reservations)):
-            found.append(Fault(FILE, f"positions of reservations, 0 … {len(p.reservations) - 1}", column=name))
-    if len(np.unique(certificate.exact_of)) < len(certificate.exact_of):
-        found.append(Fault(FILE, "every reservation at most once", column="exact_of"))
+    if len(of) and (of.min() < 0 or of.max() >= len(p.reservations)):
+        found.append(Fault(FILE, f"positions of reservations, 0 … {len(p.reservations) - 1}", column="other_of"))
     if (certificate.other_survive > shortfall * EXACT).any():
         found.append(Fault(FILE, f"prices up to {shortfall:g}, that of shortfall", column="other_survive"))
     return found

@@ -51,85 +51,6 @@ def around(values: Ints, limit: int) -> tuple[int, int]:
 
 Floats = NDArray[np.float64]
 
-HALVINGS = 50
-SUM_ROUNDING = 1e-12
-"""Rounding error of sums, relative to the largest of them; the bound allows for more."""
-
-
-@dataclass(frozen=True, eq=False)
-class Choices:
-    """Amounts that one reservation may hold at its switchboards, and what each costs there."""
-
-    cost: Floats
-    """[boards, cells], infinite where servers do not add up to the amount"""
-    unit: int
-    """mrru of a cell"""
-    asked: int
-    """Amount asked, in mrru."""
-    buffer: float
-    """Price of an mrru of the level."""
-    shortfall: float
-    """Price of an mrru that is short."""
-
-    def least(self, target: float) -> float:
-        """The least cost over all levels, or ``target`` where that is less."""
-        amounts = np.union1d([0], np.flatnonzero(np.isfinite(self.cost).any(axis=0)))
-        table = self.cost[:, amounts]
-        open_ranges, least = [(0, len(amounts) - 1)], target
-        while open_ranges:
-            low, high = open_ranges.pop()
-            level = int(amounts[low]) * self.unit
-            bound = self.buffer * level + self._reaching(
-                table[:, : high + 1], amounts[: high + 1], self.asked + level, least - self.buffer * level
-            )
-            if bound >= least:
-                continue
-            if low == high:
-                least = bound
-            else:
-                middle = (low + high) // 2
-                open_ranges += [(low, middle), (middle + 1, high)]
-        return least
-
-    def _reaching(self, table: Floats, amounts: Ints, need: int, target: float) -> float:
-        """The least cost of holding ``need`` mrru, or paying for what is short; ``target`` where that is less."""
-        held = amounts * self.unit
-        price = self._price(table, held, need)
-        reduced = table - price * held
-        lowest = reduced.min(axis=1)
-        bound = float(lowest.sum()) + price * need
-        rounding = SUM_ROUNDING * (float(np.abs(lowest).sum()) + price * need)
-        room = target - bound - rounding
-        if room <= 0:
-            return target
-        over = reduced - lowest[:, None]
-        reached, first = np.zeros(1), 0
-        for row in over:
-            chosen = np.flatnonzero(row < room)
-            step = amounts[chosen] - amounts[chosen[0]]
-            longer = np.full(len(reached) + int(step[-1]), np.inf)
-            for by, extra in zip(step.tolist(), row[chosen].tolist(), strict=True):
-                part = longer[by : by + len(reached)]
-                np.minimum(part, reached + extra, out=part)
-            kept = np.flatnonzero(longer < room)
-            reached = longer[kept[0] : kept[-1] + 1]
-            first += int(amounts[chosen[0]] + kept[0])
-        more = (first + np.arange(len(reached))) * self.unit - need
-        rest = np.where(more > 0, price * more, (price - self.shortfall) * more)
-        found = float((reached + rest).min())
-        return bound + found if found < room else target
-
-    def _price(self, table: Floats, held: Ints, need: int) -> float:
-        """Price of an mrru, near the one that makes the bound largest; any up to that of shortfall would do."""
-        low, high = 0.0, self.shortfall
-        every = np.arange(len(table))
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            best = np.argmin(table - middle * held, axis=1)
-            enough = int(held[best].sum()) >= need and bool(np.isfinite(table[every, best]).all())
-            low, high = (low, middle) if enough else (middle, high)
-        return high
-
 
 @dataclass(frozen=True, eq=False)
 class Fractions:
@@ -197,19 +118,16 @@ class Fractions:
 def whole_cost(
     offers: Fractions,
     gains: list[float],
-    prices: tuple[float, float],
+    buffer: float,
     asked: int,
     counted_to: int,
-    exact_to: float | None,
 ) -> float:
     """The least cost with whole servers at each level up to ``counted_to``, and in fractions beyond; what is asked
     included. Each level may choose among the ``gains``, prices of guaranteed capacity up to that of shortfall.
 
     Args:
-        prices: of an mrru of the level, and of shortfall.
-        exact_to: up to this cost all combinations of amounts are tried; None: none.
+        buffer: price of an mrru of the level.
     """
-    buffer, shortfall = prices
     beyond = max(offers.from_level(gain, buffer, counted_to) + gain * asked for gain in gains)
     unit = int(np.gcd.reduce(offers.worth, initial=0)) or counted_to
     base = _table(offers, unit, counted_to // unit + 1)
@@ -218,11 +136,7 @@ def whole_cost(
     for gain in gains:
         held = np.minimum.accumulate(base - gain * level, axis=1).sum(axis=0)
         best = np.maximum(best, held + (buffer + gain) * level + gain * asked)
-    within = float(best.min())
-    if exact_to is not None:
-        target = min(exact_to, beyond) - offers.worthless()
-        within = max(within, Choices(base, unit, asked, buffer, shortfall).least(target))
-    return min(beyond, within + offers.worthless())
+    return min(beyond, float(best.min()) + offers.worthless())
 
 
 def _table(offers: Fractions, unit: int, cells: int) -> Floats:
@@ -348,11 +262,9 @@ class _Bound:
         cost += offers.from_level(survive, self.unit["buffer"], 0)
         counted_to = int(self.c.counted_to[q])
         if counted_to:
-            prices = self.unit["buffer"], self.unit["shortfall"]
             others = self.c.other_survive[self.c.other_of == q]
-            gains = np.minimum([survive, *others.tolist()], prices[1]).tolist()
-            exact = self.c.exact_to[self.c.exact_of == q].tolist()
-            whole = whole_cost(offers, gains, prices, asked, counted_to, exact[0] if exact else None)
+            gains = np.minimum([survive, *others.tolist()], self.unit["shortfall"]).tolist()
+            whole = whole_cost(offers, gains, self.unit["buffer"], asked, counted_to)
             cost = max(cost, taken + whole)
         return cost
 

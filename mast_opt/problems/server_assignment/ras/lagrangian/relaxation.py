@@ -124,7 +124,7 @@ class Relaxed:
 
     def solved(self, c: Prices) -> tuple[FloatArray, FloatArray]:
         """[Q] the least cost of each reservation's servers at these prices, and its L."""
-        return self.cheapest_within(0, len(self.boards), self.limits, self.cost(c), self.buffer + c.survive)
+        return self.cheapest_within(self.limits, self.cost(c), self.buffer + c.survive)
 
     def bought(self, c: Prices, level: FloatArray) -> FloatArray:
         """[N] the servers of that least cost, in the order of the offers; fractional at the margin."""
@@ -135,17 +135,15 @@ class Relaxed:
         return amount
 
     def cheapest_within(
-        self, begin: int, end: int, limits: Limits, cost: FloatArray, level_price: FloatArray
+        self, limits: Limits, cost: FloatArray, level_price: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """``solved``, for the reservations from ``begin`` to ``end``, with other limits and prices."""
-        least, level = np.empty((2, end - begin))
+        """``solved`` with other limits and prices."""
+        least, level = np.empty((2, len(self.boards)))
         prices = ServerPrices(cost, self.in_use, self.idle)
         for first, last in self.portions:
-            first, last = max(first, begin), min(last, end)
-            if first < last:
-                self.look()
-                some = slice(first - begin, last - begin)
-                least[some], level[some] = cheapest(self.offers, limits, first, last, prices, level_price)
+            self.look()
+            some = slice(first, last)
+            least[some], level[some] = cheapest(self.offers, limits, first, last, prices, level_price)
         return least, level
 
     def wasted(self, c: Prices, least: FloatArray, servers: Ints) -> FloatArray:

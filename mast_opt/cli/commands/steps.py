@@ -23,7 +23,7 @@ def command(
     path: Instance,
     plan: Annotated[Path, Parameter(help="The plan: what 'mast-opt solve --out' wrote, or tables of your own.")],
     /,
-    *,
+    *then: Annotated[Path, Parameter(help="Further plans, each of which begins once the one before is carried out.")],
     first: Annotated[
         int | None,
         at_least(0, "Only the first so many steps, as they are listed without this option."),
@@ -55,15 +55,13 @@ def command(
 
         mast-opt steps my-instance my-plan
         mast-opt steps my-instance my-plan --begin 2027-01-11 --out steps.csv
+        mast-opt steps after/1/instance after/1/first after/1/plan
         mast-opt steps my-instance my-plan --first 10 --plan-out first-ten
         mast-opt steps my-instance my-plan --changes 3
         mast-opt steps my-instance my-plan --json | jq .days
     """
     check_table_output(out, force, plan_out)
-    if first is not None and changes is not None:
-        raise UsageError("--first counts steps, --changes counts changes; state one of them")
-    if plan_out is not None and first is None and changes is None:
-        raise UsageError("--plan-out writes the plan after the steps of --first or --changes; state how many")
+    _check(first, changes, plan_out, then)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
@@ -74,7 +72,7 @@ def command(
         if changes is not None:
             wanted = first_changes(problem, wanted, changes)
         if first is None:
-            order = steps(problem, wanted, begin)
+            order = steps(problem, wanted, begin, then=[run.plan_of(problem, later).plan for later in then])
         else:
             order, wanted = first_steps(problem, wanted, first, begin)
         if plan_out is not None:
@@ -114,3 +112,13 @@ def command(
 
     code = (Exit.INFEASIBLE if order.proven else Exit.NO_PLAN) if order.stuck else Exit.OK
     return answered(run, f"{problem.name}: steps", (*order_sections(order), *left), out, show, (code, ""))
+
+
+def _check(first: int | None, changes: int | None, plan_out: Path | None, then: tuple[Path, ...]) -> None:
+    """Raises UsageError for options of ``mast-opt steps`` that exclude one another."""
+    if first is not None and changes is not None:
+        raise UsageError("--first counts steps, --changes counts changes; state one of them")
+    if then and (first is not None or changes is not None):
+        raise UsageError("--first and --changes take the steps to one plan; state one plan")
+    if plan_out is not None and first is None and changes is None:
+        raise UsageError("--plan-out writes the plan after the steps of --first or --changes; state how many")

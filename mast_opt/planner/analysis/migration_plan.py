@@ -1,17 +1,19 @@
 """Migration plans: the order in which a plan can be carried out, for every kind of problem that has one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, listed, plain
-from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.migration_plan import COPIES, Order
+from mast_opt.problems.kind.origin import Origin, made_for
+from mast_opt.problems.kind.overrides import NO_OVERRIDES
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
 
-COPIES = ("copy", "upload")
-"""Actions of steps that may go on over several rows."""
 REMAINDERS = "parts of workloads of less than a GPU are too small to be moved, and stay with the rest of their workload"
 """Note on steps to a plan that has such parts."""
 
@@ -23,17 +25,61 @@ def executable(problem: Problem[PlanT], plan: PlanT) -> PlanT:
     return plan if whole is plan or not kind.verification.verify(problem, whole).ok else whole
 
 
-def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None) -> Order:
+def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None, *, then: Sequence[PlanT] = ()) -> Order:
     """An order of what has to be done to get from today to the plan, what blocks it, and what would help.
 
     Args:
         problem: the instance, which gives the present state.
         plan: a plan of it without violations.
         begin: date of the first day, for steps that take days.
+        then: further plans of it, each of which begins once the one before is carried out.
 
     Raises:
-        UsageError: the kind of problem has no order of steps, or the plan breaks a limit.
+        UsageError: the kind of problem has no order of steps, or a plan breaks a limit.
     """
+    order, state = _steps(problem, plan, begin), problem
+    for number, later in enumerate(then, 2):
+        hooks = kind_of(problem).analysis.hooks()
+        if hooks.rolling is None:
+            raise UsageError(f"a plan for {problem.kind} leads to no state in which another one begins")
+        if order.stuck:
+            break
+        check_plan(kind_of(problem), problem, later)
+        origin: Origin | None = getattr(later, "origin", None)
+        state = hooks.rolling.carried(state, executable(state, plan))
+        plan = made_for(state, hooks.adapted(state, later), NO_OVERRIDES if origin is None else origin.overrides)
+        order = _followed(order, _steps(state, plan, begin), number)
+    return order
+
+
+def _followed(first: Order, second: Order, number: int) -> Order:
+    """The steps to a plan, then those to the one with this number. What the first refuses may start in the second."""
+    day, wave = first.free_day, first.waves
+    moves = (replace(one, wave=one.wave + wave, day=None if one.day is None else one.day + day) for one in second.moves)
+    later = [
+        replace(
+            one,
+            day=one.day if one.lost is not None else one.day + day,
+            days=one.days and one.days + day * (one.lost is not None),
+        )
+        for one in second.stopped
+    ]
+    begins = "" if first.days is None else f", {first.date_of(day) or f'day {day + 1}'}"
+    note = f"the steps to plan {number} begin with wave {wave + 1}{begins}"
+    return replace(
+        first,
+        moves=(*first.moves, *moves),
+        stuck=second.stuck,
+        relief=(*first.relief, *second.relief),
+        proven=first.proven and second.proven,
+        stopped=(*(one for one in first.stopped if one.days is not None), *later),
+        notes=tuple(dict.fromkeys((*first.notes, note, *second.notes))),
+        late="; ".join(filter(None, [first.late, second.late])),
+    )
+
+
+def _steps(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> Order:
+    """The steps to one plan, see ``steps``."""
     kind = kind_of(problem)
     if kind.migration.steps is None:
         raise UsageError(f"a plan for {kind.name} has no steps to order")
@@ -73,11 +119,13 @@ NO_WAY = Way()
 def way_to(problem: Problem[PlanT], plan: PlanT | None) -> Way:
     """The size of the way from today to a plan; nothing of it without a plan, or where the steps cannot be ordered."""
     try:
-        order = None if plan is None else steps(problem, plan)
+        return NO_WAY if plan is None else way_of(problem, steps(problem, plan))
     except UsageError:
-        order = None
-    if order is None:
         return NO_WAY
+
+
+def way_of(problem: Problem[Any], order: Order) -> Way:
+    """The size of the way that an order of steps is."""
     rolling = kind_of(problem).analysis.hooks().rolling
     over = 0.0 if not order.late or rolling is None else float((order.days or 0) - rolling.days(problem))
     return Way(len(order.moves), order.days, len(order.stuck), over)

@@ -7,6 +7,9 @@ from mast_opt.core.dates import date_of
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import plain
 
+COPIES = ("copy", "upload")
+"""Actions of steps that may go on over several rows."""
+
 
 @dataclass(frozen=True)
 class Move:
@@ -83,6 +86,8 @@ class Stopped:
     """Tier of work that is down from the start."""
     waits_for: tuple[str, ...] = ()
     """Datasets copied to where such work starts, which it reads and starts after."""
+    room_in: tuple[str, ...] = ()
+    """Regions where such work waits for room, where it waits for no copy."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,6 +140,13 @@ class Order(Summarised):
         """Days that a migration plan's moves take; None where they take no time that counts."""
         ends = [move.day + move.days for move in self.moves if move.day is not None]
         return max(ends, default=None)
+
+    @property
+    def free_day(self) -> int:
+        """First day on which further copies can begin: work moves at once, copies take the whole of their days."""
+        return max(
+            (move.day + move.days * (move.action in COPIES) for move in self.moves if move.day is not None), default=0
+        )
 
     def date_of(self, day: int | None) -> str | None:
         """ISO date of a day of the steps; None without one, or where days are only counted."""

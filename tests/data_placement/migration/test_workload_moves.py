@@ -297,7 +297,7 @@ def test_work_of_a_lost_region_is_down_from_the_start() -> None:
     assert not [note for note in order.notes if "not known" in note]
     assert not stops_section(order).rows
     assert down_section(order).rows == (
-        ("late", 0, "home", 8, "2026-12-22", 2, "logs"),
+        ("late", 0, "home", 8, "2026-12-22", 2, "copies of logs"),
         ("soon", 1, "home", 4, "2026-12-21", 1, None),
         ("never", 0, "home", 3, None, None, None),
     )
@@ -322,3 +322,40 @@ def test_data_of_the_most_important_work_that_is_down_is_copied_first() -> None:
     plan = mast_opt.solve(problem, "highs", threads=1).plan
     assert plan is not None
     assert [(one.what, one.days) for one in mast_opt.steps(problem, plan).stopped] == [("first", 2), ("large", 5)]
+
+
+def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
+    """Two run at once where their data is, over the supply. Work that the first plan refuses is down until the second
+    has copied its data, which comes first; then one of the others moves."""
+    builder = mast_opt.DataPlacementBuilder("lost", unserved="price", remote_reads="forbid", days=9)
+    builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0})
+    builder.add_region("full", storage_tb=9, cpu_cores=9, gpus={"a100": 4})
+    builder.add_region("free", storage_tb=9, cpu_cores=9, gpus={"a100": 20}, ingress_tb_per_day=1)
+    builder.add_region("store", storage_tb=9, cpu_cores=0)
+    for name, tier, size_tb, where in (("large", 1, 3, "full"), ("first", 0, 2, "full"), ("last", 2, 1, "store")):
+        builder.add_dataset(f"data-{name}", size_tb=size_tb, replicas=[where])
+        reads = {f"data-{name}": 1}
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus={"a100": 4}, reads=reads, current_region="home")
+    problem = builder.build()
+    first = mast_opt.solve(problem, "highs", threads=1, limits={"copied_tb": 0}).plan
+    then = mast_opt.solve(problem, "highs", threads=1, weights={"overload": 1000}).plan
+    assert first is not None
+    assert then is not None
+    order = mast_opt.steps(problem, first, date(2026, 12, 21), then=[then])
+    assert [(move.wave, move.day, move.action, move.what, move.target) for move in order.moves] == [
+        (0, 0, "start", "large", "full"),
+        (0, 0, "start", "first", "full"),
+        (1, 0, "copy", "data-last", "free"),
+        (2, 0, "delete", "data-last", None),
+        (2, 0, "start", "last", "free"),
+        (3, 1, "copy", "data-first", "free"),
+        (4, 2, "copy", "data-first", "free"),
+        (5, 2, "move", "first", "free"),
+        (6, 2, "delete", "data-first", None),
+    ]
+    assert [(one.what, one.days, one.waits_for) for one in order.stopped] == [
+        ("first", 1, ()),
+        ("large", 1, ()),
+        ("last", 1, ("data-last",)),
+    ]
+    assert order.notes == ("the steps to plan 2 begin with wave 2, 2026-12-21",)

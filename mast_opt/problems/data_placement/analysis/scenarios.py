@@ -10,8 +10,9 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.problems.data_placement.analysis import instance_edits as edits
 from mast_opt.problems.data_placement.analysis.losses import readers_of
+from mast_opt.problems.data_placement.entities import CurrentRuns
 from mast_opt.problems.data_placement.plan import Plan
-from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
+from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change, Resource
 from mast_opt.problems.kind.overrides import stated_limit
 from mast_opt.problems.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, tier_factors
@@ -200,8 +201,23 @@ def days(problem: DataPlacement, value: object) -> DataPlacement:
 
 
 def carried(problem: DataPlacement, plan: Plan) -> DataPlacement:
-    """The instance once the plan is carried out: its replicas and runs are the present state."""
-    return replace(problem, datasets=replace(problem.datasets, stored=plan.place), current_runs=plan.running())
+    """The instance once the plan is carried out: its replicas and runs are the present state. Work of regions that are
+    lost, and that the plan does not run, is still listed where it ran."""
+    p, runs, now = problem, plan.running(), problem.current_runs
+    lost = np.flatnonzero(p.gone[now.region])
+    if lost.size:
+        left = np.full(len(p.workloads), SHARE)
+        np.subtract.at(left, runs.workload, runs.share)
+        down = []
+        for at in lost.tolist():
+            w = now.workload[at]
+            down.append(min(int(now.share[at]), max(int(left[w]), 0)))
+            left[w] -= down[-1]
+        rows = ((now.workload[lost], now.region[lost], now.gpu_type[lost], np.array(down)), plan.rows("run"))
+        joined = [np.concatenate(columns) for columns in zip(*rows, strict=True)]
+        order = np.lexsort(joined[2::-1])
+        runs = CurrentRuns(*(column[order][joined[3][order] > 0] for column in joined))
+    return replace(p, datasets=replace(p.datasets, stored=plan.place), current_runs=runs)
 
 
 def unhurried(problem: DataPlacement) -> DataPlacement:

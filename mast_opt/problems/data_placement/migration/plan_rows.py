@@ -1,5 +1,7 @@
 """Migration steps of a data-placement plan as rows: labels and words."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
@@ -7,6 +9,7 @@ from mast_opt.core.wording import counted, gpus
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
+from mast_opt.problems.data_placement.migration.steps import RunStep
 from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
@@ -122,16 +125,25 @@ def _down(p: DataPlacement, plan: Plan, found: Steps) -> list[Stopped]:
         for day, share in shares.items():
             if share:
                 gpus_down, last = mgpu * share / whole / SHARE / MILLI, None if day is None else day + 1
-                waits_for = _arriving(p, found, w, {run.target[0] for run in starts if run.day == day and run.target})
+                then = [run for run in starts if run.day == day]
+                waits_for = _arriving(p, found, then)
+                regions = {run.target[0] for run in then if run.target} if day and not waits_for else set()
+                room = tuple(p.regions.labels[r] for r in sorted(regions))
                 tier = p.tiers[p.workloads.tier[w]]
-                rows.append(Stopped(p.workloads.labels[w], share / SHARE, gpus_down, 0, last, where, tier, waits_for))
+                name = p.workloads.labels[w]
+                rows.append(Stopped(name, share / SHARE, gpus_down, 0, last, where, tier, waits_for, room))
     return sorted(rows, key=lambda row: (row.days is None, row.tier, row.days))
 
 
-def _arriving(p: DataPlacement, found: Steps, w: int, regions: set[int]) -> tuple[str, ...]:
-    """Datasets that a workload reads and that are copied to these regions."""
-    reads = set(p.reads.dataset[p.reads.workload == w].tolist())
-    come = {step.dataset for step in found.steps if not step.deletes and step.region in regions}
+def _arriving(p: DataPlacement, found: Steps, starts: Sequence[RunStep]) -> tuple[str, ...]:
+    """Datasets that a workload reads and that are copied to where it starts, before it does."""
+    come = {
+        step.dataset
+        for step in found.steps
+        for run in starts
+        if not step.deletes and run.target and step.region == run.target[0] and step.wave < run.wave
+    }
+    reads = {i for run in starts for i in p.reads.dataset[p.reads.workload == run.workload].tolist()}
     return tuple(p.datasets.labels[i] for i in sorted(reads & come))
 
 

@@ -63,7 +63,7 @@ class Calendar:
                 self.deletes.add((op.at, op.region))
         self.transfers = Transfers(m, self.world)
         self._tier_down = self._tiers_of_down_work()
-        """(dataset, region) → position of the most important tier of work that is down and starts there with it."""
+        """(dataset, region) → urgency of the most important work that starts or moves there with it after a loss."""
         free = [pair for pair in m.incoming if ("copy", *pair) not in listed]
         self._rank = {pair: n for n, pair in enumerate(sorted(free, key=self._urgency))}
         self.awake_copies: list[set[Pair]] = [set() for _ in regions]
@@ -334,19 +334,21 @@ class Calendar:
     # copies
 
     def _tiers_of_down_work(self) -> dict[Pair, int]:
-        """Pairs that work of lost regions reads where it starts, with its most important tier."""
+        """Pairs that work reads where it starts or moves once regions are lost, with its most important tier; work that
+        is down comes before all that moves."""
         p, found = self.moving.problem, dict[Pair, int]()
         lost = set(p.current_runs.workload[p.gone[p.current_runs.region]].tolist())
         for u, part in enumerate(self.loads.parts):
-            if part.workload in lost and not part.runs_today:
-                tier = int(p.workloads.tier[part.workload])
+            down = part.workload in lost and not part.runs_today
+            if down or (lost and u in self.enters):
+                tier = int(p.workloads.tier[part.workload]) + (0 if down else len(p.tiers))
                 for i, r, *_ in self.loads.loads[u].reads_then:
                     found[i, r] = min(found.get((i, r), tier), tier)
         return found
 
     def _urgency(self, pair: Pair) -> tuple[int, bool, int, Pair]:
         """Copies for work that is down first, by tier; then those that let an old replica go, and large ones."""
-        tier = self._tier_down.get(pair, len(self.moving.problem.tiers))
+        tier = self._tier_down.get(pair, 2 * len(self.moving.problem.tiers))
         return tier, not self.moving.outgoing_of[pair[0]], -self.moving.size_mb[pair[0]], pair
 
     def _copy(self) -> None:

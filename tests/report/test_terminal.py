@@ -6,6 +6,7 @@ import io
 import re
 import time
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -239,8 +240,14 @@ def test_steps_are_one_table_and_data_with_fewer_copies_is_named() -> None:
     show_order(console, Order(moves, unit="TB"))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert printed.count("wave") == 2, "in DONE and in the head of one table"
-    assert re.search(r"copy .*7\.5 TB", printed)
+    assert re.search(r"1 +1–3 +copy .*7\.5 TB", printed)
     assert "6 GPUs (19%)" in printed
+    console = Console(file=io.StringIO(), width=80)
+    show_order(console, Order(moves, unit="TB", begin=date(2027, 1, 30)))
+    dated = console.file.getvalue()  # type: ignore[attr-defined]
+    assert dated.count("wave") == 2
+    assert re.search(r"1 +Jan 30–Feb 1 +copy .*7\.5 TB", dated)
+    assert re.search(r"2 +Feb 2 +move +genai-05 .*6 GPUs \(19%\)", dated)
     table = moves_section(Order(moves, unit="TB"))
     assert [head.title for head in table.heads][-3:] == ["TB", "GPUs", "share"]
     assert table.rows[1][-2:] == (6.08, 0.19)

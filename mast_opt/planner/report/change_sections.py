@@ -1,6 +1,7 @@
 """Sections of what changes: how two plans differ, and the steps that lead from one to the other."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 
 from mast_opt.core.wording import UNKNOWN, gpus, percent, plain
 from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
@@ -159,14 +160,18 @@ def moves_section(order: Order, *, narrow: bool = False) -> Section:
 
     Args:
         order: the steps.
-        narrow: whether amounts of several units, and shares, are in one column, as text.
+        narrow: whether amounts of several units, and shares, are in one column, as text, and days are in one, as "3–4"
+            or "Dec 7–8".
     """
     moves, amounts = order.moves, _amounts(order)
     long = any(move.days > 1 for move in moves)
-    columns: list[tuple[Head, list[Cell]]] = [
-        (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
+    times: list[tuple[Head, list[Cell]]] = [
         (_day(order, ""), [_when(order, move.day) for move in moves]),
         (Head("days", Form.COUNT), [move.days if long else None for move in moves]),
+    ]
+    columns: list[tuple[Head, list[Cell]]] = [
+        (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
+        *([(Head(times[0][0].title), [_span(order, move) for move in moves])] if narrow else times),
         (Head("step"), [move.action + (" (stopover)" if move.hop else "") for move in moves]),
         (Head("what"), [move.what for move in moves]),
         (Head("from"), [move.origin for move in moves]),
@@ -176,7 +181,20 @@ def moves_section(order: Order, *, narrow: bool = False) -> Section:
     kept = [(head, cells) for head, cells in columns if _filled(cells)]
     rows = tuple(zip(*(cells for _, cells in kept), strict=True))
     note = "Amounts are those of each of the days." if long else ""
-    return Section("Steps", tuple(head for head, _ in kept), rows, note)
+    note += f" The first day is {order.begin}." if narrow and order.begin else ""
+    return Section("Steps", tuple(head for head, _ in kept), rows, note.strip())
+
+
+def _span(order: Order, move: Move) -> str | None:
+    """The days of a step, "3–4", or its dates without the year, "Dec 7–8"."""
+    if move.day is None:
+        return None
+    days = move.day, move.day + move.days - 1
+    if order.begin is None:
+        return "–".join(dict.fromkeys(f"{day + 1}" for day in days))
+    first, last = (order.begin + timedelta(days=day) for day in days)
+    end = f"{last.day}" if last.month == first.month else f"{last:%b} {last.day}"
+    return f"{first:%b} {first.day}" + ("" if move.days == 1 else f"–{end}")
 
 
 def _day(order: Order, words: str) -> Head:

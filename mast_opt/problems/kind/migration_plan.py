@@ -54,7 +54,7 @@ class Move:
         """Place of a migration step in words, with its GPU type."""
         if place is None or (self.gpu_type is None and self.from_type is None):
             return place
-        return f"{place}, {gpu_type or 'no GPU'}"
+        return f"{place} {gpu_type or 'no GPU'}"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Migration steps of a data-placement plan as rows: labels and words."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -21,12 +22,18 @@ MOST_NAMES = 5
 
 
 def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
-    """Deletions, moves of work and copies from today to the plan, in TB, GPUs and days; in this order in each wave."""
+    """Deletions, moves of work and copies from today to the plan, in TB, GPUs and days; in this order in each wave, and
+    each by its label."""
     p = problem
     found = steps(problem, plan)
     data = _data_moves(p, found)
-    rows = [move for move in data if move.target is None] + _work_moves(p, found)
-    moves = sorted([*rows, *(move for move in data if move.target is not None)], key=lambda move: move.wave)
+    parts = (
+        [move for move in data if move.target is None],
+        _work_moves(p, found),
+        [move for move in data if move.target],
+    )
+    ordered = (sorted(part, key=lambda move: (move.what, move.target or "")) for part in parts)
+    moves = sorted(chain.from_iterable(ordered), key=lambda move: move.wave)
     stuck = [
         Stuck(
             p.datasets.labels[blocked.dataset],

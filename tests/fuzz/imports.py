@@ -12,7 +12,6 @@ from tests.importers import test_gavel as gavel
 from tests.importers import test_gpu_fleet as gpu_fleet
 from tests.importers import test_importers
 from tests.importers import test_mapped as mapped
-from tests.importers import test_schedulers as schedulers
 from tests.task_reassignment import hand
 
 
@@ -27,14 +26,6 @@ def make_gavel(folder: Path) -> None:
 def read_gavel(folder: Path) -> None:
     given = {"gpus": "v100=1,p100=1,k80=1", "packing": "1"}
     use(IMPORTERS["gavel"].run([folder / "throughputs.json", folder / "two.trace"], given, 0))
-
-
-def make_measured(importer: str, folder: Path) -> None:
-    texts(folder, {"measured.csv": schedulers.FILES[importer][0]})
-
-
-def read_measured(importer: str, folder: Path) -> None:
-    use(IMPORTERS[importer].run([folder / "measured.csv"], schedulers.FILES[importer][1], 0))
 
 
 def make_roadef(folder: Path) -> None:

@@ -29,7 +29,6 @@ from mast_opt.problems.server_assignment.verification.certificate import Certifi
 from tests.fuzz import imports, suites, traces
 from tests.fuzz.common import CHEAP_ROWS, INSTANCES, Target, generated, stored, texts, use
 from tests.importers import test_gap
-from tests.importers import test_schedulers as schedulers
 
 PLANS = {
     "data-placement": ("data_placement/residency", "data_placement/best_known/residency"),
@@ -102,15 +101,6 @@ def targets() -> tuple[Target, ...]:
         Target("freeze", lambda folder: texts(folder, {"f.csv": 'what,name\nregion,r1\nregion,"a,b"\n'}), _read_freeze),
         Target("import-gap", lambda folder: texts(folder, {"i.gap": test_gap.HAND}), imports.read_gap),
         Target("import-gavel", imports.make_gavel, imports.read_gavel),
-        *(
-            Target(
-                f"import-{name}",
-                functools.partial(imports.make_measured, name),
-                functools.partial(imports.read_measured, name),
-                0.2,
-            )
-            for name in schedulers.FILES
-        ),
         Target("import-tables", imports.make_mapped, imports.read_mapped),
         Target("import-roadef", imports.make_roadef, imports.read_roadef),
         Target("import-cloud-regions", imports.make_cloud_regions, imports.read_cloud_regions, 0.5),

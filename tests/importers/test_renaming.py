@@ -8,23 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import mast_opt
 from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
 from mast_opt.live.simulation.traces.trace import write_trace
-from mast_opt.planner.importers import importer_named
-from tests.importers.test_schedulers import FILES
 from tests.simulation.traces import samples
 
-OF_SCHEDULERS = {
-    "allox": "a b c",
-    "gandiva": "a b c d",
-    "gandiva-fair": "ann bob v100 k80",
-    "themis": "a b",
-    "synergy": "alexnet gnmt",
-    "singularity": "premium standard basic",
-    "pollux": "x y z",
-    "sia": "a b t4 v100",
-}
 OF_TRACES = {
     "armada": "ann bob pool1 pool2",
     "gavel-trace": "v100 k80",
@@ -33,7 +20,6 @@ OF_TRACES = {
     "sacct": "ann bob ads vision n1 n2 n3 long",
 }
 """Importer → names in its sample; the logs of ``swf`` have numbers alone."""
-PLAIN = ("capacity", "memory_gb")
 
 
 def namings(words: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -51,24 +37,6 @@ def swapped(text: str, names: Mapping[str, str]) -> str:
 def spelled(text: str, names: Mapping[str, str]) -> str:
     """A text with these words replaced."""
     return re.sub(rf"\b(?:{'|'.join(names)})\b", lambda found: names[found[0]], text)
-
-
-def tables_of(problem: mast_opt.ResourceAllocation) -> str:
-    return "\n".join(f"{name}\n{frame.write_csv()}" for name, frame in mast_opt.to_tables(problem).items())
-
-
-@pytest.mark.parametrize("importer", FILES)
-def test_schedulers(importer: str, tmp_path: Path) -> None:
-    text, settings, _ = FILES[importer]
-    there, back = namings(OF_SCHEDULERS[importer])
-    body = text[text.index("\n") :]
-    found = []
-    for names in (there, {old: back[new] for old, new in there.items()}):
-        (tmp_path / "measured.csv").write_text(text[: text.index("\n")] + spelled(body, names))
-        given = {name: value if name in PLAIN else spelled(value, names) for name, value in settings.items()}
-        found.append(tables_of(importer_named(importer).run([tmp_path / "measured.csv"], given, 0)))
-    assert found[0] != found[1]
-    assert swapped(found[0], back) == found[1]
 
 
 @pytest.mark.parametrize("importer", OF_TRACES)

@@ -1,1 +1,1 @@
-"""Instances of resource allocation from what other schedulers take as input."""
+"""Instances of resource allocation from the files of Gavel."""

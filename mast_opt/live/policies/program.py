@@ -1,8 +1,7 @@
 """A policy's program: the arrays of a resource allocation, and what solving it gives."""
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Unpack
 
 from mast_opt.core.arrays import FloatArray
@@ -13,8 +12,6 @@ from mast_opt.planner.solving import solve
 from mast_opt.problems.resource_allocation import ResourceAllocation
 from mast_opt.problems.resource_allocation.arrays import Columns
 
-_TOKEN = re.compile(r"(?<![A-Za-z0-9])[a-z][0-9]+(?![A-Za-z0-9])")
-"""A letter and a position."""
 GAP = 1e-6
 """Relative gap of an allocation unless the caller states one."""
 
@@ -64,28 +61,6 @@ class Program:
         """The policy's program as a validated instance. Raises InstanceError, which lists every fault."""
         fields = {field: getattr(self, field) for field in self.__dataclass_fields__}
         return ResourceAllocation.from_arrays(**fields, name=name)
-
-    def named(self, **labels: Sequence[str]) -> "Program":
-        """The policy's program with labels of the caller's, where ``tables`` gave a letter and a position.
-
-        Args:
-            labels: letter → labels: ``j=("bert", "resnet")`` makes ``j1-4`` to ``resnet-4``. Where configurations
-                would have equal labels then, they keep their own.
-        """
-        known = {f"{letter}{at}": label for letter, given in labels.items() for at, label in enumerate(given)}
-
-        def renamed(columns: Columns) -> Columns:
-            found = [_TOKEN.sub(lambda token: known.get(token[0], token[0]), text) for text in columns["labels"]]
-            return {**columns, "labels": found}
-
-        configurations = renamed(self.configurations)
-        distinct = len(set(configurations["labels"])) == len(configurations["labels"])
-        return replace(
-            self,
-            resources=renamed(self.resources),
-            jobs=renamed(self.jobs),
-            configurations=configurations if distinct else self.configurations,
-        )
 
     def solve(self, solver: str = "highs", **limits: Unpack[SolveLimits]) -> Allocation:
         """The allocation that a solver finds for the policy's program; see ``mast_opt.solve`` for the arguments and

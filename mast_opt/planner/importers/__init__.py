@@ -27,14 +27,6 @@ _PLACES = {
     "gpu-fleet": f"{_HERE}.gpu_fleet.instance:GPU_FLEET",
     "roadef": f"{_HERE}.roadef:ROADEF",
     "tables": f"{_HERE}.mapped.instance:TABLES",
-    "allox": f"{_LIVE}.schedulers:ALLOX",
-    "gandiva": f"{_LIVE}.schedulers:GANDIVA",
-    "gandiva-fair": f"{_LIVE}.schedulers:GANDIVA_FAIR",
-    "pollux": f"{_LIVE}.schedulers:POLLUX",
-    "sia": f"{_LIVE}.schedulers:SIA",
-    "singularity": f"{_LIVE}.schedulers:SINGULARITY",
-    "synergy": f"{_LIVE}.schedulers:SYNERGY",
-    "themis": f"{_LIVE}.schedulers:THEMIS",
 }
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mast_opt.planner.analysis.joint_periods import JointPeriods
     from mast_opt.planner.analysis.marginal_values import Marginals
     from mast_opt.planner.analysis.pareto import Frontier
-    from mast_opt.planner.analysis.periods import Periods
+    from mast_opt.planner.analysis.periods import Period, Periods
     from mast_opt.planner.analysis.purchase_question import Purchase, Purchases
     from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
     from mast_opt.planner.analysis.two_stage import Robust
@@ -183,20 +183,19 @@ def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None,
     joint = None if together is None else _joint_keys(answer, together)
     return {
         **_attributes(answer, "kind", "complete", "moved"),
-        "periods": [
-            {
-                **_attributes(one, "name", "begins_day", "prepares", "moved"),
-                **_attributes(one.way, "days", "days_over"),
-                "begins_date": date_of(begin, one.begins_day),
-                **{
-                    key: value
-                    for key, value in solution_keys(one.solution).items()
-                    if key in ("status", "objective", "bound", "gap", "terms", "metrics")
-                },
-            }
-            for one in answer.periods
-        ],
+        "periods": [_period(one, begin) for one in answer.periods],
         "joint": joint,
+    }
+
+
+def _period(one: Period[Any], begin: date | None) -> Record:
+    """JSON of a period and its plan."""
+    known = solution_keys(one.solution)
+    return {
+        **_attributes(one, "name", "begins_day", "prepares", "moved"),
+        **_attributes(one.way, "days", "days_over"),
+        "begins_date": date_of(begin, one.begins_day),
+        **{key: known[key] for key in ("status", "objective", "bound", "gap", "terms", "metrics")},
     }
 
 
@@ -243,10 +242,9 @@ def order_date_keys(answer: PurchasesInTime[Any], begin: date | None = None) -> 
         **_attributes(answer, "kind", "status", "usd", "bound_usd", "message"),
         "periods": [
             {
-                **_attributes(one, "name", "begins_day"),
-                "begins_date": date_of(begin, one.begins_day),
+                **_period(one.planned, begin),
                 "worst_ratio": float(one.worst_after),
-                "plan_gap": one.gap,
+                "from_today": one.from_today or None,
                 "usd_a_month": {"after": one.bill.after, "bought": one.bill.bought},
                 "purchases": [
                     {**_purchase(row), "order_day": day, "order_date": date_of(begin, day)}

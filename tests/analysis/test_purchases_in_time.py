@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import accumulate, pairwise, product
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.planner.report.result_sections import FROM_TODAY, order_date_sections
+from mast_opt.planner.analysis import purchase_plans, purchases
+from mast_opt.planner.report.result_sections import CHAINED, order_date_sections
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.mip import Mip
+from mast_opt.problems.registry import kind_of
 
 
 def growing(lead_days: int = 20, most_steps: int = 5, regions: tuple[str, ...] = ("home",)) -> DataPlacement:
@@ -58,12 +62,13 @@ def test_the_cheapest_purchase_and_as_late_as_can_be() -> None:
     assert [one.begins_day for one in answer.periods] == [0, 30, 60]
     assert all(one.worst_after <= 1 for one in answer.periods)
     assert all(mast_opt.verify(one.instance, one.plan).ok for one in answer.periods)
-    orders, periods = order_date_sections(answer)
-    assert [one.gap for one in answer.periods] == [pytest.approx(0, abs=2e-3)] * len(answer.periods)
-    gaps = "Each plan by its objective: q1 gap 0.00%; q2 gap 0.00%; q3 gap 0.00%."
-    assert periods.note == f"{gaps} {FROM_TODAY}"
-    poor = replace(answer, periods=tuple(replace(one, bound=0.5 * (one.bound or 0.0)) for one in answer.periods))
-    assert "; q3 gap 50.0%, not proven: give more time (--time-limit). " in order_date_sections(poor)[1].note
+    orders, periods, plans, _ = order_date_sections(answer)
+    assert [one.planned.solution.gap for one in answer.periods] == [pytest.approx(0, abs=2e-3)] * len(answer.periods)
+    assert plans.note == f"{CHAINED} q1 begins today, with its changes in it."
+    solution = replace(answer.periods[2].planned.solution, bound=0.0, objective=2.0)
+    poor = replace(answer.periods[2], planned=replace(answer.periods[2].planned, solution=solution))
+    note = order_date_sections(replace(answer, periods=(*answer.periods[:2], poor)))[2].note
+    assert "More time (--time-limit) may find better ones: q3 by at most 2 (100.0%). " in note
     assert len(periods.heads) == 4  # no running costs without prices
     assert orders.rows == ((10, 30, "q2", "eight", "home", 8.0, "GPUs", 180.0),)
     assert [row[2] for row in periods.rows] == [0.8, pytest.approx(12 / 18), 1.0, None]
@@ -71,12 +76,50 @@ def test_the_cheapest_purchase_and_as_late_as_can_be() -> None:
 
 
 def test_each_period_has_the_best_plan_with_its_purchases() -> None:
-    """Not any plan at the target: that one may copy, move and read what it likes."""
+    """Not any plan at the target: that one may copy, move and read what it likes. What is over the supply costs less
+    than a move, and still may not be."""
     problem = growing(regions=("home", "away", "far"))
     answer = mast_opt.buy_in_time(problem, quarters(), solver="highs", threads=1)
     for one in answer.periods:
-        least = mast_opt.solve(one.instance, "highs", threads=1).objective
+        least = mast_opt.solve(one.instance, "highs", threads=1, limits={"overload_gpus": 0}).objective
         assert mast_opt.verify(one.instance, one.plan).objective == pytest.approx(least, rel=0.01)
+
+
+def test_each_plan_begins_with_the_one_before() -> None:
+    """Demand grows in every period, and from today each of them would move the same work again."""
+    problem = growing(regions=("home", "away")).with_columns({"workloads.splittable": np.array([True, True])})
+    answer = mast_opt.buy_in_time(problem, quarters(first=1.5), target=0.9, solver="highs", threads=1)
+    rolling = kind_of(problem).analysis.hooks().rolling
+    assert rolling is not None
+    assert [one.from_today for one in answer.periods] == [""] * 3
+    assert answer.periods[0].planned.moved == {}  # where work runs today is not known
+    for before, after in pairwise(answer.periods):
+        now: DataPlacement = after.instance  # type: ignore[assignment]
+        carried = rolling.carried(now, before.plan)
+        np.testing.assert_array_equal(now.datasets.stored, carried.datasets.stored)
+        np.testing.assert_array_equal(now.current_runs.region, carried.current_runs.region)
+        np.testing.assert_array_equal(now.current_runs.share, carried.current_runs.share)
+        copied = np.count_nonzero(after.plan.place & ~before.plan.place)
+        assert after.planned.moved["moved_tb"] == copied
+        assert after.worst_after <= Fraction(9, 10)
+
+
+def test_a_plan_that_the_one_before_does_not_lead_to_begins_from_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = purchases.plan_within
+
+    def no_second(question: Any, after: Any, *rest: Any) -> Any:
+        found = real(question, after, *rest)
+        second = int(after.options.mgpu[0]) == 6000
+        return replace(found, plan=None, status=Status.INFEASIBLE) if second else found
+
+    monkeypatch.setattr(purchase_plans, "plan_within", no_second)
+    answer = mast_opt.buy_in_time(growing(regions=("home", "away")), quarters(), solver="highs", threads=1)
+    first, second, third = answer.periods
+    assert (first.from_today, third.from_today) == ("", "")
+    assert second.from_today.startswith("no plan at the target is within its limits from the plan before")
+    assert second.worst_after <= 1
+    assert mast_opt.verify(second.instance, second.plan).ok
+    assert f"q2: {second.from_today}." in order_date_sections(answer)[2].note
 
 
 @pytest.mark.parametrize(("target", "kept"), [(1.0, False), (0.7998, True)])
@@ -90,7 +133,7 @@ def test_plans_of_periods_move_no_parts_below_a_gpu(target: float, kept: bool, m
     rows = [np.array(one) for one in ((0, 0, 1), (0, 1, 0), (0, 0, 0), (999, 1, 1000))]
     split = replace(plan, place=np.array([[True, True]])).with_rows(run=rows)
     assert mast_opt.verify(problem, split).ok
-    found = SimpleNamespace(plan=split, bound=None, status=Status.FEASIBLE)
+    found = SimpleNamespace(plan=split, bound=None, status=Status.FEASIBLE, limit=None, message="")
     monkeypatch.setattr(ExactSolve, "run", lambda *_: found)
     answer = mast_opt.buy_in_time(problem, quarters()[:1], target=target, solver="highs", threads=1)
     assert (len(answer.periods[0].plan.rows("run")[0]) == 3) is kept
@@ -186,8 +229,8 @@ def test_without_time_for_the_purchases_everything_is_the_answer(monkeypatch: py
     assert answer.usd == 5 * 100 + 5 * 180
     assert answer.bound_usd == pytest.approx(180)
     assert all(mast_opt.verify(one.instance, one.plan).ok for one in answer.periods)
-    assert [one.stage for one in seen] == ["q3", "q2", "q1", "all periods"]
-    assert seen[-1].incumbent == 1400
+    assert [one.stage for one in seen] == ["q3", "q2", "q1", "all periods", *(f"plan of q{at}" for at in (1, 2, 3))]
+    assert seen[3].incumbent == 1400
 
 
 def test_a_heuristic_goes_from_period_to_period() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.commands.periods import check_new_folder, write_numbered
+from mast_opt.cli.commands.periods import check_new_folder, proven, write_numbered
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -161,9 +161,11 @@ def _in_time(
             answer = buy_in_time(problem, periods, **asked, on_event=progress, **limits.keywords(interrupt.cancel))
     run.record.update(order_date_keys(answer, begin))
     code = Exit.OK if answer.periods else exit_for(answer.status)
-    least = "" if answer.bound_usd is None else f"; proven: none are cheaper than {answer.bound_usd:,.0f} USD"
+    least = (
+        "" if answer.bound_usd is None else f"; proven from today: none are cheaper than {answer.bound_usd:,.0f} USD"
+    )
     if answer.status is Status.FEASIBLE and answer.usd is not None and answer.bound_usd == float(answer.usd):
-        least = "; the price is proven to be the least, not that all is ordered as late as can be"
+        least = "; the price is proven to be the least from today, not that all is ordered as late as can be"
     of = "The price is " if answer.periods else ""
     words = f"{of}{answer.status.value}: {answer.message}{least}."
     sections = order_date_sections(answer, begin)
@@ -173,7 +175,7 @@ def _in_time(
             show_section(console, section, None)
 
     fields = {"solver": asked["solver"], "seed": limits.seed}
-    plans = [(one.instance, one.plan, fields) for one in answer.periods]
+    plans = [(one.instance, one.plan, {**fields, **proven(one.planned)}) for one in answer.periods]
     where = write_numbered(plans, plan_out)
     run.record["plan_out"] = str(plan_out) if where else None
     return answered(run, f"{problem.name}: what to order when", sections, out, show, (code, words), where)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, Unpack
 
 from mast_opt.core.arguments import a, a_function, a_text, checked, each, optional
@@ -105,26 +105,37 @@ def plan_periods(
     if hooks.rolling is None:
         raise UsageError(f"{kind.name} is not planned over periods")
     check_scenarios(kind, periods)
-    run = _Run(kind, hooks, hooks.rolling, solver, limits)
-    rehearse(kind, needed(kind, solver, problem), run.cancel)
+    cancel = limits["cancel"] or threading.Event()
+    chain = Chain(kind, hooks, hooks.rolling, partial(solve_from, kind, solver, {**limits, "cancel": cancel}), cancel)
+    rehearse(kind, needed(kind, solver, problem), cancel)
     for period, _, day in tuple(dated(kind, problem, periods, hooks.rolling.days)):
-        run.step(happened(kind, run.now(problem), period), period, day)
+        chain.step(problem, partial(happened, kind, scenario=period), period.name, day)
         if on_period is not None:
-            on_period(run.done[-1])
-        if run.done[-1].solution.plan is None or run.cancel.is_set():
+            on_period(chain.done[-1])
+        if chain.done[-1].solution.plan is None or cancel.is_set():
             break
-    return Periods(kind.name, tuple(run.done), len(periods))
+    return Periods(kind.name, tuple(chain.done), len(periods))
 
 
-class _Run:
-    """The periods so far."""
+class Chain:
+    """Plans of the periods so far, each from the one before.
+
+    Args:
+        solve: (instance, a plan to begin with or None, the solution of the period before or None) → solution.
+        proven_only: prepare a period only where it is proven to have no plan, and not where time ran out.
+    """
 
     def __init__(
-        self, kind: Kind[Any, Any], hooks: AnalysisHooks, rolling: Rolling, solver: str, limits: SolveLimits
+        self,
+        kind: Kind[Any, Any],
+        hooks: AnalysisHooks,
+        rolling: Rolling,
+        solve: Callable[[Any, Any, Solution[Any] | None], Solution[Any]],
+        cancel: threading.Event,
+        proven_only: bool = False,
     ) -> None:
-        self.kind, self.hooks, self.rolling, self.solver = kind, hooks, rolling, solver
-        self.cancel = limits["cancel"] or threading.Event()
-        self.limits: SolveLimits = {**limits, "cancel": self.cancel}
+        self.kind, self.hooks, self.rolling, self.solve, self.cancel = kind, hooks, rolling, solve, cancel
+        self.proven_only = proven_only
         self.done: list[Period[Any]] = []
 
     def now(self, problem: Problem[Any]) -> Any:  # noqa: ANN401 - an instance of the kind
@@ -132,21 +143,27 @@ class _Run:
         last = self.done[-1] if self.done else None
         return problem if last is None else self.rolling.carried(last.instance, last.solution.plan)
 
-    def step(self, instance: Problem[Any], period: Scenario, day: int) -> None:
-        """Plan one more period; prepare it in the one before where it has no plan otherwise."""
+    def step(self, problem: Problem[Any], change: Callable[[Any], Any], name: str, day: int) -> None:
+        """Plan one more period; prepare it in the one before where it has no plan otherwise.
+
+        Args:
+            problem: the instance before all periods.
+            change: what the period does to an instance.
+        """
+        instance = change(self.now(problem))
         found = self._planned(instance)
-        if found.plan is None and self.done and not self.cancel.is_set():
+        wanted = found.status.is_infeasible or (found.plan is None and not self.proven_only)
+        if wanted and self.done and not self.cancel.is_set():
             earlier = self._prepared(instance)
             if earlier is not None:
                 self.done[-1] = earlier
-                instance = happened(self.kind, self.now(instance), period)
+                instance = change(self.now(problem))
                 found = self._planned(instance)
-        self.done.append(Period(period.name, instance, found, self._moved(instance, found), day))
+        self.done.append(Period(name, instance, found, self.moved(instance, found), day))
 
     def _planned(self, instance: Problem[Any]) -> Solution[Any]:
         """Solution of a period's instance, which begins with the plan of the period before."""
-        before = self.done[-1].solution if self.done else None
-        return solve_from(self.kind, self.solver, self.limits, instance, self._start(instance), before)
+        return self.solve(instance, self._start(instance), self.done[-1].solution if self.done else None)
 
     def _start(self, instance: Problem[Any]) -> Any | None:  # noqa: ANN401 - a plan of the kind
         """The plan before, as a plan of this instance; None in the first period."""
@@ -156,17 +173,17 @@ class _Run:
 
     def _prepared(self, instance: Problem[Any]) -> Period[Any] | None:
         """The period before, planned again so that it has ready what this one needs; None where that fails."""
-        later = solve_from(self.kind, self.solver, self.limits, self.rolling.unhurried(instance), None)
+        later = self.solve(self.rolling.unhurried(instance), None, None)
         if later.plan is None:
             return None
         last = self.done[-1]
         bound = self.rolling.prepared(last.instance, later.plan)
-        again = solve_from(self.kind, self.solver, self.limits, bound, None)
+        again = self.solve(bound, None, None)
         if again.plan is None or not self.kind.verification.verify(last.instance, again.plan).ok:
             return None
-        return replace(last, solution=again, prepares=True, moved=self._moved(last.instance, again))
+        return replace(last, solution=again, prepares=True, moved=self.moved(last.instance, again))
 
-    def _moved(self, instance: Problem[Any], found: Solution[Any]) -> Mapping[str, float]:
+    def moved(self, instance: Problem[Any], found: Solution[Any]) -> Mapping[str, float]:
         """Amounts that move to reach a period's plan, by unit."""
         before = self.rolling.today(instance)
         if before is None or found.plan is None:

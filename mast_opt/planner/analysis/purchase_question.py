@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Generic
 
 import numpy as np
@@ -11,6 +12,7 @@ from mast_opt.core.arguments import refuse
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.core.summary import Summarised, Summary
+from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.core.wording import plain
 from mast_opt.problems.kind.analysis_hooks import Expansion, Offer, Steps
 from mast_opt.problems.kind.kind import Kind
@@ -165,6 +167,18 @@ class Question:
         in_time = [within_days is None or one.lead_days <= within_days for one in self.offers]
         steps = [one.most_steps if timely else 0 for one, timely in zip(self.offers, in_time, strict=True)]
         self.most_steps: Steps = np.array(steps, np.int64)
+
+    @cached_property
+    def kind_at_target(self) -> Kind[Any, Any]:
+        """The kind with the target as one more hard limit of plans, so that rounded shares do not pass it."""
+        return replace(self.kind, verification=replace(self.kind.verification, verify=self.judged))
+
+    def judged(self, instance: Problem[Any], plan: Any) -> Verdict:  # noqa: ANN401 - a plan of the kind
+        """The verdict on a plan, with the target as one more hard limit."""
+        verdict = self.kind.verification.verify(instance, plan)
+        over = self.hooks.worst(instance, plan, self.tier) - self.ratio if verdict.ok else Fraction(0)
+        broken = (Violation("target", (), float(over), float(self.ratio)),) if over > 0 else ()
+        return replace(verdict, violations=(*verdict.violations, *broken))
 
     def price(self, steps: Steps) -> Fraction:
         """Price of so many steps of purchases, in USD."""

@@ -1,6 +1,7 @@
 """Capacity expansion (``buy``): the cheapest purchases that bring the worst ratio to a target."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Unpack
@@ -10,7 +11,8 @@ import numpy as np
 from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional
 from mast_opt.core.errors import BackendError, UsageError, VerificationError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
-from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.solve_result import Limit, SolveParams, Status
+from mast_opt.core.verdict import Verdict
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
 from mast_opt.planner.analysis.purchase_question import (
     OUT_OF_REACH,
@@ -22,16 +24,20 @@ from mast_opt.planner.analysis.purchase_question import (
     params_given,
     positive,
 )
+from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.planner.solving.last_pass import as_good, most_allowed
+from mast_opt.planner.solving.mip_route import Answer as MipAnswer
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Steps
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, check_plan
 
+NARROWED_SHARE = 0.5
+"""Part of the time for a plan by which the narrower program may look for one to begin with."""
 STRICTER = (Fraction(1), Fraction(9, 10))
 """Parts of the target that a heuristic aims at in turn, as it may end with a little overload."""
 
@@ -161,7 +167,8 @@ def _exact(question: Question, solver: str, params: SolveParams, helper: str) ->
     if found.plan is None:
         status = Status.INFEASIBLE if found.out_of_reach else Status.NO_SOLUTION
         return q.nothing(status, found.message, None if found.out_of_reach else found.bound)
-    plan, _ = plan_within(q, found.steps, found.plan, solver, params, clock)
+    after = q.hooks.bought(q.problem, found.steps)
+    plan = plan_within(q, after, [found.plan], solver, params, clock).plan
     return q.answer(found.steps, plan, found.bound, found.proven, found.message)
 
 
@@ -170,11 +177,8 @@ def tried_with(question: Question, steps: Steps, solver: str, params: SolveParam
     q = question
     after = q.hooks.bought(q.problem, steps)
     timed = Clock(clock.budget_s(q.params.first_share))
-    route = ExactSolve(q.kind, after, backends.get(solver), params, timed)
-    formulation = q.hooks.within(after, q.ratio, q.tier)
-    found = route.within(formulation, {}, {}, None)
-    if found.plan is not None and not _at_target(q, after, found.plan) and formulation.exact is not None:
-        found = route.within(formulation.exact(), {}, {}, None)  # a rounded share passed the target
+    route = ExactSolve(q.kind_at_target, after, backends.get(solver), params, timed)
+    found = route.within(q.hooks.within(after, q.ratio, q.tier), {}, {}, None)
     if found.plan is not None and _at_target(q, after, found.plan):
         return _Tried(False, found.plan)
     if found.status.is_infeasible or not helper:
@@ -184,29 +188,77 @@ def tried_with(question: Question, steps: Steps, solver: str, params: SolveParam
 
 def _at_target(question: Question, after: Problem[Any], plan: object) -> bool:
     """Whether a plan of the instance after the purchase breaks no rule and is at the target."""
-    return (
-        question.kind.verification.verify(after, plan).ok
-        and question.hooks.worst(after, plan, question.tier) <= question.ratio
-    )
+    return question.judged(after, plan).ok
 
 
 def plan_within(
-    question: Question, steps: Steps, plan: object, solver: str, params: SolveParams, clock: Clock
-) -> tuple[Any, float | None]:
-    """The best plan at the target that is found with these steps by the objective of the instance, and a bound of such
-    plans; ``plan`` is one."""
+    question: Question,
+    after: Problem[Any],
+    starts: Sequence[Any],
+    solver: str,
+    params: SolveParams,
+    clock: Clock,
+) -> Solution[Any]:
+    """The best plan at the target that is found for an instance by its objective, and a bound of such plans.
+
+    Args:
+        starts: plans to begin with; those that are not at the target do not help. A heuristic looks for any plan at
+            the target, and proves nothing.
+    """
+    q, gap, verify = question, max(params.gap, question.params.plan_gap), question.kind.verification.verify
+    fit = [plan for plan in starts if plan is not None and _at_target(q, after, plan)]
+    start = min(fit, key=lambda plan: verify(after, plan).objective, default=None)
+    if solver in q.kind.solvers.heuristics:
+        found = _by_search(q, after, solver, params, start, clock.budget_s())
+    else:
+        exact = replace(params, gap=gap)
+        if start is None:
+            timed = Clock(clock.budget_s(NARROWED_SHARE))
+            start = _by_program(q, q.hooks.narrowed(after), solver, exact, None, timed).plan
+            start = start if start is not None and _at_target(q, after, start) else None
+        found = _by_program(q, after, solver, exact, start, clock)
+    best, status = found.plan, found.status
+    if best is None or not _at_target(q, after, best):
+        best, status = start, Status.FEASIBLE
+    if best is None:
+        none = Status.INFEASIBLE if found.status.is_infeasible else Status.NO_SOLUTION
+        return _solution(q, solver, none, None, None, found)
+    best = _whole(q, after, best, lambda value: most_allowed(found.status, value, found.bound, gap))
+    return _solution(q, solver, status, best, verify(after, best), found)
+
+
+def _by_program(
+    question: Question, after: Problem[Any], solver: str, params: SolveParams, start: object, clock: Clock
+) -> MipAnswer:
+    """A plan of an instance at the target by a MIP solver."""
     q = question
-    after = q.hooks.bought(q.problem, steps)
-    route = ExactSolve(
-        q.kind, after, backends.get(solver), replace(params, gap=max(params.gap, q.params.plan_gap)), clock
-    )
     try:
-        found = route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), plan)
-    except (BackendError, VerificationError):
-        return plan, None
-    best = found.plan if found.plan is not None and _at_target(q, after, found.plan) else plan
-    gap = max(params.gap, q.params.plan_gap)
-    return _whole(q, after, best, lambda value: most_allowed(found.status, value, found.bound, gap)), found.bound
+        route = ExactSolve(q.kind_at_target, after, backends.get(solver), params, clock)
+        return route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), start)
+    except (BackendError, VerificationError) as error:
+        return MipAnswer(Status.NO_SOLUTION, None, None, None, None, Limit.OTHER, str(error))
+
+
+def _by_search(
+    question: Question, after: Problem[Any], solver: str, params: SolveParams, start: object, seconds: float | None
+) -> MipAnswer:
+    """A plan of an instance at the target by a heuristic."""
+    here = copy(question)
+    here.problem = after
+    plan = _searched(here, np.zeros(len(here.offers), np.int64), solver, params, start, seconds)
+    status = Status.NO_SOLUTION if plan is None else Status.FEASIBLE
+    return MipAnswer(status, plan, None, None, None, None, solver)
+
+
+def _solution(
+    question: Question, solver: str, status: Status, plan: object, verdict: Verdict | None, found: MipAnswer
+) -> Solution[Any]:
+    """A plan at the target, or that there is none, as a solution."""
+    objective = None if verdict is None else verdict.objective
+    bound = found.bound if objective is None or found.bound is None else min(found.bound, objective)
+    limit = None if status in (Status.OPTIMAL, Status.INFEASIBLE) else found.limit
+    kind = question.kind.name
+    return Solution(kind, solver, status, plan, verdict, objective, bound, limit, found.message, 0, {})
 
 
 def _whole(question: Question, after: Problem[Any], plan: Any, most: Callable[[float], float]) -> Any:  # noqa: ANN401 - a plan of any kind

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, Generic, Unpack
 
 import numpy as np
@@ -13,20 +13,19 @@ from mast_opt.core.arguments import a, a_finite, a_text, a_whole, checked, each,
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
-from mast_opt.core.solve_result import Event, SolveParams, Status, relative_gap
+from mast_opt.core.solve_result import Event, SolveParams, Status
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver
+from mast_opt.planner.analysis.purchase_plans import Dated, PeriodPurchases, plans_of
 from mast_opt.planner.analysis.purchase_question import (
     OUT_OF_REACH,
     SLACK,
-    Bill,
     BuyParams,
-    Purchase,
     Question,
     params_given,
     positive,
 )
-from mast_opt.planner.analysis.purchases import Cheapest, by_heuristic, cheapest, plan_within, tried_with
+from mast_opt.planner.analysis.purchases import Cheapest, by_heuristic, cheapest, tried_with
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
@@ -37,39 +36,27 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip, frozen
 from mast_opt.problems.mip.extensive import extensive
 from mast_opt.problems.mip.transforms import Extension, extended
-from mast_opt.problems.registry import SolverName, kind_of
+from mast_opt.problems.registry import SolverName
 
 LEAST_STEP = Fraction(1, 2000)
 """Relative precision of the least target that is in reach."""
+ORDERS_SHARE = 0.4
+"""Part of the time limit after which orders that are found are not improved; the plans get the rest."""
 NONE_IN_TIME = "no plans at the target were found in time"
-Dated = Sequence[tuple[Question, str, int]]
-"""Question, name and first day of each period."""
 
 
 @dataclass(frozen=True)
-class PeriodPurchases(Generic[PlanT]):
-    """Purchases that a period needs in addition to those before."""
+class _Orders:
+    """What is bought for each period, before the plans are made."""
 
-    name: str
-    begins_day: int
-    """Day on which the period begins; the first begins on day 0, which is today."""
-    bought: tuple[Purchase, ...]
-    """Purchases that can be used from this period on; to be ordered ``lead_days`` before it begins."""
-    worst_after: Fraction
-    instance: Problem[PlanT]
-    """The instance of the period with all purchases up to it."""
-    plan: PlanT
-    """A plan of that instance at the target; the best that a MIP solver found in time, by its objective."""
-    bill: Bill
-    """Running costs with all that is bought up to the period."""
-    bound: float | None = None
-    """The least objective of a plan at the target with these purchases; None where none is proven."""
-
-    @property
-    def gap(self) -> float | None:
-        """Relative gap of the plan by the objective of its instance; None without a bound."""
-        verdict = kind_of(self.instance).verification.verify(self.instance, self.plan)
-        return relative_gap(verdict.objective, self.bound)
+    status: Status
+    message: str
+    steps: Sequence[Steps] = ()
+    """Steps of all purchases up to each period; none without an answer."""
+    plans: Sequence[Any] = ()
+    """A plan at the target of each period, from today."""
+    usd: Fraction | None = None
+    bound_usd: float | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +69,7 @@ class PurchasesInTime(Generic[PlanT]):
     periods: tuple[PeriodPurchases[PlanT], ...] = ()
     usd: Fraction | None = None
     bound_usd: float | None = None
-    """Proven: no purchases with which every period reaches the target are cheaper."""
+    """Proven: no purchases with which every period reaches the target from today are cheaper."""
     message: str = ""
 
 
@@ -103,7 +90,8 @@ def buy_in_time(
 
     A period begins when the days of those before are over, and can use what was ordered early enough. A MIP solver
     decides the last period, then each earlier one with at most that, and then, if something is left to prove, all
-    periods in one program; a heuristic goes from period to period. Copies count from today in each period.
+    periods in one program; a heuristic goes from period to period. Price and days are proven for plans that begin from
+    today; then a plan is made for each period that begins with the one of the period before, as in ``plan_periods``.
 
     Args:
         problem: an instance with candidates.
@@ -122,27 +110,41 @@ def buy_in_time(
     given = replace(params_of(limits), on_event=on_event)
     rehearse(kind, needed(kind, solver, problem), given.cancel)
     every = [
-        (Question(kind, hooks.expansion, now, ratio, tier, None, day, chosen), period.name, day)
+        (Question(kind, hooks.expansion, now, ratio, tier, None, day, chosen), period, day)
         for period, now, day in tuple(dated(kind, problem, periods, hooks.rolling.days))
     ]
+    clock = Clock(given.time_limit_s)
     if solver in kind.solvers.heuristics:
-        return _in_turn(every, solver, given)
-    helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
-    return _exactly(every, exact_solver(kind, solver), given, helper)
+        orders = _in_turn(every, solver, given, Clock(clock.budget_s(ORDERS_SHARE)))
+    else:
+        helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
+        solver = exact_solver(kind, solver)
+        orders = _exactly(every, solver, given, clock, helper)
+    answer = PurchasesInTime[PlanT](kind.name, orders.status, (), orders.usd, orders.bound_usd, orders.message)
+    if orders.usd is None:
+        return answer
+    usd, quiet = float(orders.usd), replace(given, on_event=None)
+
+    def tell(name: str) -> None:
+        _tell(given, clock, usd, orders.bound_usd, f"plan of {name}")
+
+    found = plans_of(problem, every, hooks, orders.steps, orders.plans, solver, quiet, clock, tell)
+    return replace(answer, periods=found)
 
 
-def _exactly(every: Dated, solver: str, params: SolveParams, helper: str) -> PurchasesInTime[Any]:
+def _exactly(every: Dated, solver: str, params: SolveParams, clock: Clock, helper: str) -> _Orders:
     """The last period first, then each earlier one with at most what the next one has; one program over all periods
-    where that leaves something to prove or to find; then a plan of each period by the objective of its instance.
+    where that leaves something to prove or to find.
     """
-    clock, kind, quiet = Clock(params.time_limit_s), every[0][0].kind.name, replace(params, on_event=None)
+    quiet, timed = replace(params, on_event=None), Clock(clock.budget_s(ORDERS_SHARE))
     cap, bounds, found = every[-1][0].most_steps, list[float](), list[Cheapest]()
-    for left, (q, name, _) in zip(range(len(every), 0, -1), reversed(every), strict=True):
-        _tell(params, clock, None if not found else float(q.price(found[0].steps)), max(bounds, default=None), name)
-        timed = Clock(clock.budget_s(1 / (left + 1)))
-        one = cheapest(q, solver, quiet, timed, helper)
+    for left, (q, period, _) in zip(range(len(every), 0, -1), reversed(every), strict=True):
+        _tell(
+            params, clock, None if not found else float(q.price(found[0].steps)), max(bounds, default=None), period.name
+        )
+        one = cheapest(q, solver, quiet, Clock(clock.budget_s(1 / (left + 1))), helper)
         if one.out_of_reach:
-            return PurchasesInTime(kind, Status.INFEASIBLE, message=_out_of_reach(every))
+            return _Orders(Status.INFEASIBLE, _out_of_reach(every))
         bounds.append(one.bound)
         if one.plan is None or (one.steps > cap).any():
             fewer = copy(q)
@@ -152,48 +154,30 @@ def _exactly(every: Dated, solver: str, params: SolveParams, helper: str) -> Pur
         if one.plan is None:
             break
         cap = one.steps
-    answer = PurchasesInTime[Any](kind, Status.NO_SOLUTION, bound_usd=max(bounds), message=NONE_IN_TIME)
+    answer = _Orders(Status.NO_SOLUTION, NONE_IN_TIME, bound_usd=max(bounds))
     if found[-1].plan is not None:
         prices = [float(every[0][0].price(one.steps)) for one in found]
         proven = all(price <= least * (1 + params.gap) + SLACK for price, least in zip(prices, bounds, strict=True))
         steps, plans = [one.steps for one in reversed(found)], [one.plan for one in reversed(found)]
         answer = _answer(every, steps, plans, max(bounds), proven)
-    if answer.status is Status.OPTIMAL or clock.remaining_s <= 0 or params.cancel.is_set():
-        return _well_planned(every, answer, solver, quiet, clock)
+    spare = timed if answer.plans else clock
+    if answer.status is Status.OPTIMAL or spare.remaining_s <= 0 or params.cancel.is_set():
+        return answer
     _tell(params, clock, None if answer.usd is None else float(answer.usd), max(bounds), "all periods")
-    other = _together(every, solver, quiet, clock, helper, max(bounds))
-    better = other.status is Status.OPTIMAL or other.status.is_infeasible or _spent(other) < _spent(answer)
+    other = _together(every, solver, quiet, spare, helper, max(bounds))
+    better = (
+        other.status is Status.OPTIMAL or other.status.is_infeasible or _spent(every, other) < _spent(every, answer)
+    )
     best = other if better else answer
     bound = max(bounds) if other.bound_usd is None else max(other.bound_usd, *bounds)
-    if best.usd is None:
-        return best
-    return _well_planned(every, replace(best, bound_usd=min(bound, float(best.usd))), solver, quiet, clock)
+    return best if best.usd is None else replace(best, bound_usd=min(bound, float(best.usd)))
 
 
-def _well_planned(
-    every: Dated, answer: PurchasesInTime[Any], solver: str, params: SolveParams, clock: Clock
-) -> PurchasesInTime[Any]:
-    """An answer with the best plan that is found for each period with its purchases."""
-    found, steps = list[PeriodPurchases[Any]](), np.zeros(len(every[0][0].offers), np.int64)
-    for (q, *_), one in zip(every, answer.periods, strict=bool(answer.periods)):
-        more = {row.offer.name: row.steps for row in one.bought}
-        steps = steps + np.array([more.get(offer.name, 0) for offer in q.offers], np.int64)
-        timed = Clock(clock.budget_s(1 / (len(every) - len(found))))
-        if params.cancel.is_set():
-            found.append(one)
-            continue
-        plan, bound = plan_within(q, steps, one.plan, solver, params, timed)
-        worst = q.hooks.worst(one.instance, plan, q.tier)
-        found.append(replace(one, plan=plan, bound=bound, worst_after=worst, bill=q.bill(steps, plan)))
-    return replace(answer, periods=tuple(found))
-
-
-def _spent(answer: PurchasesInTime[Any]) -> tuple[Fraction, ...]:
+def _spent(every: Dated, orders: _Orders) -> tuple[Fraction, ...]:
     """Price of all purchases, then what is spent before the last period, added up over periods; infinite without."""
-    if answer.usd is None:
+    if orders.usd is None:
         return (Fraction(10**30),)
-    each = [sum((row.usd for row in one.bought), Fraction(0)) for one in answer.periods]
-    return answer.usd, sum(list(accumulate(each))[:-1], Fraction(0))
+    return orders.usd, sum((every[0][0].price(steps) for steps in orders.steps[:-1]), Fraction(0))
 
 
 def _tell(params: SolveParams, clock: Clock, usd: float | None, bound: float | None, what: str) -> None:
@@ -202,18 +186,15 @@ def _tell(params: SolveParams, clock: Clock, usd: float | None, bound: float | N
         params.on_event(Event(clock.elapsed_s, usd, bound, what))
 
 
-def _together(
-    every: Dated, solver: str, params: SolveParams, clock: Clock, helper: str, bound: float
-) -> PurchasesInTime[Any]:
+def _together(every: Dated, solver: str, params: SolveParams, clock: Clock, helper: str, bound: float) -> _Orders:
     """One program for the price, a second one for the latest orders at that price, then a plan of each period."""
     backend, questions = backends.get(solver), [q for q, *_ in every]
-    kind = questions[0].kind.name
     for exact_shares in (False, True):
         mip, buy, price = _program(questions, exact_shares)
         last = _priced(mip, buy[-1:], price)
         result = backend.solve(last, replace(params, time_limit_s=clock.budget_s(0.5)))
         if result.status.is_infeasible:
-            return PurchasesInTime(kind, Status.INFEASIBLE, message=_out_of_reach(every))
+            return _Orders(Status.INFEASIBLE, _out_of_reach(every))
         bound = max(bound, result.bound or 0.0)
         if result.x is None:
             break
@@ -224,11 +205,15 @@ def _together(
         )
         x = result.x if later.x is None else later.x
         steps = [np.rint(x[columns]).astype(np.int64) for columns in buy]
-        tried = [tried_with(q, n, solver, params, clock, helper).plan for q, n in zip(questions, steps, strict=True)]
-        if all(plan is not None for plan in tried):
+        tried = []
+        for q, n in zip(questions, steps, strict=True):
+            tried.append(tried_with(q, n, solver, params, clock, helper).plan)
+            if tried[-1] is None:
+                break
+        else:
             proven = result.status is Status.OPTIMAL and later.status is Status.OPTIMAL
             return _answer(every, steps, tried, bound, proven)
-    return PurchasesInTime(kind, Status.NO_SOLUTION, bound_usd=bound, message=NONE_IN_TIME)
+    return _Orders(Status.NO_SOLUTION, NONE_IN_TIME, bound_usd=bound)
 
 
 def _program(questions: list[Question], exact_shares: bool) -> tuple[Mip, list[Any], FloatArray]:
@@ -253,11 +238,11 @@ def _priced(mip: Mip, columns: list[Any], price: FloatArray) -> Mip:
     return replace(mip, cost=frozen(cost))
 
 
-def _in_turn(every: Dated, solver: str, params: SolveParams) -> PurchasesInTime[Any]:
+def _in_turn(every: Dated, solver: str, params: SolveParams, clock: Clock) -> _Orders:
     """The purchases of a heuristic, period by period; what one period bought is there in the next."""
-    clock, steps, plans, bound = Clock(params.time_limit_s), list[Steps](), [], 0.0
-    for at, (q, name, _) in enumerate(every):
-        _tell(params, clock, None, bound if steps else None, name)
+    steps, plans, bound = list[Steps](), [], 0.0
+    for at, (q, period, _) in enumerate(every):
+        _tell(params, clock, None, bound if steps else None, period.name)
         least: Steps = steps[-1] if steps else np.zeros(len(q.offers), np.int64)
         q.problem, q.most_steps = q.hooks.bought(q.problem, least), np.maximum(q.most_steps - least, 0)
         found = by_heuristic(
@@ -265,7 +250,7 @@ def _in_turn(every: Dated, solver: str, params: SolveParams) -> PurchasesInTime[
         )
         if found.plan is None:
             status = Status.INFEASIBLE if found.status.is_infeasible and not steps else Status.NO_SOLUTION
-            return PurchasesInTime(q.kind.name, status, message=f"{name}: {found.message}")
+            return _Orders(status, f"{period.name}: {found.message}")
         more = {one.offer.name: one.steps for one in found.bought}
         bound = max(bound, found.bound_usd or 0.0) if not steps else bound
         steps.append(least + np.array([more.get(one.name, 0) for one in q.offers], np.int64))
@@ -273,25 +258,19 @@ def _in_turn(every: Dated, solver: str, params: SolveParams) -> PurchasesInTime[
     return _answer(every, steps, plans, bound, False)
 
 
-def _answer(every: Dated, steps: list[Steps], plans: list[Any], bound: float, proven: bool) -> PurchasesInTime[Any]:
-    """Answer to the purchases over several periods: what each period newly orders, its plan, and the price."""
-    found, before = [], np.zeros_like(steps[0])
-    for (q, name, day), now, plan in zip(every, steps, plans, strict=True):
-        new = [Purchase(one, int(n)) for one, n in zip(q.offers, now - before, strict=True) if n]
-        after, before = q.hooks.bought(q.stated, now), now
-        worst = q.hooks.worst(after, plan, q.tier)
-        found.append(PeriodPurchases(name, day, tuple(new), worst, after, plan, q.bill(now, plan)))
+def _answer(every: Dated, steps: list[Steps], plans: list[Any], bound: float, proven: bool) -> _Orders:
+    """What is bought for each period, and its price."""
     usd = every[-1][0].price(steps[-1])
     status, words = Status.OPTIMAL if proven else Status.FEASIBLE, f"{plain(float(usd))} USD for {len(every)} periods"
-    return PurchasesInTime(every[0][0].kind.name, status, tuple(found), usd, min(bound, float(usd)), words)
+    return _Orders(status, words, steps, plans, usd, min(bound, float(usd)))
 
 
 def _out_of_reach(every: Dated) -> str:
     """Reason why purchases cannot reach the target: the first period in which everything that can be there by then is
     too little, what comes later, and the least ratio that this leaves.
     """
-    for q, name, day in (one for one in every if _too_little(one[0], one[0].ratio)):
-        words = f"{OUT_OF_REACH} by {name}, which begins on day {day}"
+    for q, period, day in (one for one in every if _too_little(one[0], one[0].ratio)):
+        words = f"{OUT_OF_REACH} by {period.name}, which begins on day {day}"
         late = [one.lead_days for one in q.offers if one.lead_days > day]
         if late:
             words += f"; {len(late)} of {len(q.offers)} candidates come later, after {min(late)} days or more"

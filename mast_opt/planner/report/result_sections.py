@@ -1,6 +1,7 @@
 """Answers of the analyses as sections: what a terminal shows, and what is written into files."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -48,7 +49,11 @@ BILL = (
 """Note on what it costs to run a plan of purchases."""
 WIDE = 0.05
 """Gap of a plan above which the note says that more time finds better ones."""
-FROM_TODAY = "The plan of each period begins from today; 'mast-opt periods' lets it begin from the one before."
+CHAINED = (
+    "Each plan is at the target and begins with the one before, with all that is bought by then. In 'solve' and "
+    "'periods' GPUs over the supply only have a price: '--limit overload_gpus=0' holds a target of 1 there."
+)
+"""Note on the plans behind the orders."""
 OVER_SUPPLY = (
     "Over the supply: {}. The status is that of the objective, in which a GPU over the supply has a price and may cost "
     "less than a copy or a move; 'limits = {{ overload_gpus = 0 }}' in a period forbids it. "
@@ -412,7 +417,7 @@ def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
 
 
 def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None) -> tuple[Section, ...]:
-    """A row for each order, then the worst ratio of each period."""
+    """A row for each order; the worst ratio and the price of each period; its plan in figures."""
     heads = (
         *_days(begin, "order on", "in use on"),
         *Form.TEXT.heads("for", "candidate", "where"),
@@ -447,19 +452,29 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
     )
     columns += Form.AMOUNT.heads("USD a month", "of what is bought") if priced else ()
     note = "" if rows else "Nothing has to be bought."
-    gaps = "; ".join(f"{one.name} {_period_gap(one.gap)}" for one in answer.periods)
-    gaps = f"Each plan by its objective: {gaps}. {FROM_TODAY}"
+    plans, figures = period_sections(Periods(answer.kind, tuple(one.planned for one in answer.periods), 0), begin)
+    notes = [CHAINED, *(f"{one.name}: {one.from_today}." for one in answer.periods if one.from_today)]
+    wide = [f"{one.name} {_open(one.planned.solution)}" for one in answer.periods if _is_wide(one.planned.solution)]
+    notes += [f"More time (--time-limit) may find better ones: {'; '.join(wide)}."] if wide else []
     found = (
         Section("What to order when", heads, tuple(sorted(rows)), note),
-        Section("Periods", columns, tuple(ratios), f"{BILL} {gaps}" if priced else gaps),
+        Section("Periods", columns, tuple(ratios), BILL if priced else ""),
+        replace(plans, title="Plans", note=" ".join((*notes, plans.note))),
+        figures,
     )
     return found if answer.periods else ()
 
 
-def _period_gap(gap: float | None) -> str:
-    """Words on the gap of a period's plan, which the status of the price says nothing about."""
-    words = f"gap {percent(gap)}"
-    return f"{words}, not proven: give more time (--time-limit)" if gap is None or gap > WIDE else words
+def _is_wide(solution: Solution[Any]) -> bool:
+    """Whether the gap of a period's plan is wide, which the status of the price says nothing about."""
+    return solution.gap is None or solution.gap > WIDE
+
+
+def _open(solution: Solution[Any]) -> str:
+    """Words on the gap of a period's plan."""
+    if solution.objective is None or solution.bound is None:
+        return "nothing proven"
+    return f"by at most {plain(solution.objective - solution.bound)} ({percent(solution.gap)})"
 
 
 def _days(begin: date | None, *words: str) -> tuple[Head, ...]:

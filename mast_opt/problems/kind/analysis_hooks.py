@@ -369,6 +369,8 @@ class Expansion:
     relaxation: Callable[[Any, Steps, Fraction, int], PurchaseProgram]
     """A smaller one whose optimum is never higher."""
     bought: Callable[[Any, Steps], Any]
+    narrowed: Callable[[Any], Any]
+    """The problem with part of its plans, of which a good one is found sooner."""
     """(problem, steps) → the problem after the purchase."""
     within: Callable[[Any, Fraction, int], Any]
     """(problem, ratio, tier) → its Formulation with the ratio as a hard limit."""

@@ -90,6 +90,12 @@ def stressed(problem: DataPlacement, ratio: Fraction, tier: int, overload_weight
     return replace(problem, regions=replace(problem.regions, supply_mgpu=supply), objective=objective)
 
 
+def narrowed(problem: DataPlacement) -> DataPlacement:
+    """The instance in which every replica of today stays and nothing is read remotely."""
+    d = problem.datasets
+    return replace(problem, remote_reads=False, datasets=replace(d, pinned=d.pinned | (d.stored & ~problem.closed)))
+
+
 def bill(problem: DataPlacement, plan: Plan | None) -> float | None:
     """USD a month of a plan, or of today, for what exists; None without prices or where today is not known."""
     held = plan if plan is not None or not complete(problem) else today(problem)
@@ -112,6 +118,7 @@ EXPANSION = Expansion(
     program=expansion,
     relaxation=relaxation,
     bought=bought,
+    narrowed=narrowed,
     within=within_target,
     worst=worst_ratio,
     served=lambda problem: replace(problem, may_refuse=False),

@@ -1,0 +1,131 @@
+"""Plans behind the purchases over several periods: each begins with the one before, as in ``periods``."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Generic
+
+import numpy as np
+
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.wording import plain
+from mast_opt.planner.analysis.migration_plan import way_to
+from mast_opt.planner.analysis.periods import Chain, Period
+from mast_opt.planner.analysis.purchase_question import Bill, Purchase, Question
+from mast_opt.planner.analysis.purchases import plan_within
+from mast_opt.planner.analysis.scenario_files import Scenario, happened
+from mast_opt.planner.solving import Solution
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Steps
+from mast_opt.problems.kind.problem import PlanT, Problem
+
+Dated = Sequence[tuple[Question, Scenario, int]]
+"""Question, changes and first day of each period."""
+
+
+@dataclass(frozen=True)
+class PeriodPurchases(Generic[PlanT]):
+    """Purchases that a period needs in addition to those before, and its plan with them."""
+
+    planned: Period[PlanT]
+    """The instance with all purchases up to the period and the plan of the period before as its present state, and its
+    plan at the target."""
+    bought: tuple[Purchase, ...]
+    """Purchases that can be used from this period on; to be ordered ``lead_days`` before it begins."""
+    worst_after: Fraction
+    bill: Bill
+    """Running costs with all that is bought up to the period."""
+    from_today: str = ""
+    """Reason why instance and plan begin from today and not from the period before; empty if they do not."""
+
+    @property
+    def name(self) -> str:
+        """Name of the period."""
+        return self.planned.name
+
+    @property
+    def begins_day(self) -> int:
+        """Day on which the period begins, at the earliest 0, which is today."""
+        return self.planned.begins_day
+
+    @property
+    def instance(self) -> Problem[PlanT]:
+        """Instance that the plan is for."""
+        return self.planned.instance
+
+    @property
+    def plan(self) -> PlanT:
+        """The plan of the period, at the target."""
+        plan = self.planned.solution.plan
+        assert plan is not None
+        return plan
+
+
+def plans_of(
+    problem: Problem[Any],
+    every: Dated,
+    hooks: AnalysisHooks,
+    steps: Sequence[Steps],
+    known: Sequence[Any],
+    solver: str,
+    params: SolveParams,
+    clock: Clock,
+    tell: Callable[[str], None],
+) -> tuple[PeriodPurchases[Any], ...]:
+    """The best plan at the target that is found for each period with its purchases, each from the one before.
+
+    Args:
+        steps: of all purchases up to each period.
+        known: a plan at the target of each period, from today.
+        tell: called with the name of each period.
+    """
+    assert hooks.rolling is not None
+    first, left, own = every[0][0], len(every), known[0]
+
+    def solve(instance: Problem[Any], start: object, _: Solution[Any] | None) -> Solution[Any]:
+        timed = Clock(clock.budget_s(1 / left))
+        return plan_within(first, first.hooks.served(instance), [start, own], solver, params, timed)
+
+    chain = Chain(first.kind, hooks, hooks.rolling, solve, params.cancel, solver not in first.kind.solvers.heuristics)
+    reasons, before = [], np.zeros_like(steps[0])
+    for at, ((q, scenario, day), now) in enumerate(zip(every, steps, strict=True)):
+        left, own, more = len(every) - at, known[at], now - before
+        tell(scenario.name)
+
+        def change(instance: Any, q: Question = q, scenario: Scenario = scenario, more: Steps = more) -> Any:  # noqa: ANN401
+            return q.hooks.bought(happened(q.kind, instance, scenario), more)
+
+        chain.step(problem, change, scenario.name, day)
+        reasons.append(_from_today(chain, q, now, known[at]) if chain.done[-1].solution.plan is None else "")
+        before = now
+    return tuple(
+        _row(q, one, now, now - then, reason)
+        for (q, *_), one, now, then, reason in zip(
+            every, chain.done, steps, [np.zeros_like(steps[0]), *steps], reasons, strict=False
+        )
+    )
+
+
+def _from_today(chain: Chain, question: Question, steps: Steps, plan: object) -> str:
+    """Put the plan from today in the place of the one that was not found; returns the reason."""
+    q, last = question, chain.done[-1]
+    stuck, instance = last.solution.status is Status.INFEASIBLE, q.hooks.bought(q.stated, steps)
+    verdict = q.kind.verification.verify(instance, plan)
+    solution = replace(
+        last.solution, status=Status.FEASIBLE, plan=plan, verdict=verdict, objective=verdict.objective, bound=None
+    )
+    chain.done[-1] = replace(last, instance=instance, solution=solution, moved=chain.moved(last.instance, solution))
+    way = way_to(chain.rolling.unhurried(last.instance), plan)
+    words = "no plan at the target " + ("is" if stuck else "was found in time that is")
+    words += " within its limits from the plan before; the one shown is from today, and moves are from the plan before"
+    if way.days is not None:
+        words += f": {way.days} days of copies, where {plain(float(chain.rolling.days(last.instance)))} are allowed"
+    return words
+
+
+def _row(question: Question, planned: Period[Any], steps: Steps, more: Steps, reason: str) -> PeriodPurchases[Any]:
+    """Purchases and plan of a period."""
+    q, plan = question, planned.solution.plan
+    new = tuple(Purchase(one, int(n)) for one, n in zip(q.offers, more, strict=True) if n)
+    worst = q.hooks.worst(planned.instance, plan, q.tier)
+    return PeriodPurchases(planned, new, worst, q.bill(steps, plan), reason)

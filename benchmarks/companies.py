@@ -33,6 +33,8 @@ TYPES = {"h100": (1.0, 4.2), "a100": (1.0, 2.1), "l40s": (0.3, 0.9)}
 BOUND = {"frankfurt": ("frankfurt", "stockholm"), "tokyo": ("tokyo",)}
 """Home → residency of a quarter of its data."""
 BEFORE = "before"
+TABLES = ("regions", "gpu_supply", "datasets", "replicas", "residency")
+TABLES += ("workloads", "gpu_demand", "reads", "current_runs")
 DATASETS, WORKLOADS, USED, LARGEST = 40, 60, 0.75, 128
 """Numbers of datasets and workloads, GPUs in use today relative to the supply, and most GPUs of one workload."""
 
@@ -40,23 +42,22 @@ DATASETS, WORKLOADS, USED, LARGEST = 40, 60, 0.75, 128
 def company(seed: int) -> DataPlacement:
     """The company of a seed: work runs where its data is, more than fits in some regions."""
     rng, names = np.random.default_rng(seed), list(REGIONS)
-    builder = mast_opt.DataPlacementBuilder(f"company-{seed}", days=14)
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for region, gpus in REGIONS.items():
-        builder.add_region(
-            region,
-            storage_tb=4 * gpus,
-            cpu_cores=120 * gpus,
-            gpus={kind: round(gpus * part) for kind, (part, _) in TYPES.items()},
-            usd_per_gpu_hour={kind: usd for kind, (_, usd) in TYPES.items()},
-            ingress_tb_per_day=max(10, gpus // 8),
-            headroom=0.1,
-        )
+        ingress = max(10, gpus // 8)
+        amounts = {"storage_tb": 4 * gpus, "cpu_cores": 120 * gpus, "ingress_tb_per_day": ingress, "headroom": 0.1}
+        tables["regions"].append({"region": region, **amounts})
+        for kind, (part, usd) in TYPES.items():
+            row = {"region": region, "gpu_type": kind, "gpus": round(gpus * part), "usd_per_gpu_hour": usd}
+            tables["gpu_supply"].append(row)
     weight = np.array(list(REGIONS.values())) * rng.uniform(0.7, 1.3, len(names))
     home = rng.choice(len(names), DATASETS, p=weight / weight.sum())
     for i, at in enumerate(home.tolist()):
         bound = BOUND.get(names[at], ()) if rng.random() < 0.25 else ()
         size = round(float(np.clip(rng.lognormal(3, 1), 1, 400)), 1)
-        builder.add_dataset(f"data-{i:02}", size_tb=size, replicas=[names[at]], residency=bound)
+        tables["datasets"].append({"dataset": f"data-{i:02}", "size_tb": size})
+        tables["replicas"].append({"dataset": f"data-{i:02}", "region": names[at]})
+        tables["residency"] += [{"dataset": f"data-{i:02}", "region": region} for region in bound]
     supply = sum(REGIONS.values()) * sum(part for part, _ in TYPES.values())
     asked = rng.pareto(2.5, WORKLOADS) + 0.3
     asked *= USED * supply / asked.sum()
@@ -66,16 +67,14 @@ def company(seed: int) -> DataPlacement:
         read = {first, *rng.choice(near, min(len(near), int(rng.integers(1, 3))), replace=False).tolist()}
         kinds = rng.choice(list(TYPES), int(rng.integers(1, 3)), replace=False, p=(0.4, 0.4, 0.2)).tolist()
         need = min(max(8, 8 * round(gpus / 8)), LARGEST)
-        builder.add_workload(
-            f"work-{w:02}",
-            tier=int(rng.integers(3)),
-            cpu_cores=8 * need,
-            gpus={kind: need if at == 0 else 2 * need for at, kind in enumerate(kinds)},
-            reads={f"data-{i:02}": round(float(rng.lognormal(0, 1)), 2) for i in sorted(read)},
-            current_region=names[home[first]],
-            current_gpu_type=kinds[0],
-        )
-    return builder.build()
+        named = {"workload": f"work-{w:02}"}
+        tables["workloads"].append({**named, "tier": int(rng.integers(3)), "cpu_cores": 8 * need})
+        tables["gpu_demand"] += [{**named, "gpu_type": kind, "gpus": need * (1 + (kind != kinds[0]))} for kind in kinds]
+        for i in sorted(read):
+            volume = round(float(rng.lognormal(0, 1)), 2)
+            tables["reads"].append({**named, "dataset": f"data-{i:02}", "tb_per_day": volume})
+        tables["current_runs"].append({**named, "region": names[home[first]], "gpu_type": kinds[0], "share": 1})
+    return mast_opt.from_tables("data-placement", tables, name=f"company-{seed}", rules={"days": 14})
 
 
 @contextmanager

@@ -167,25 +167,44 @@ def admitted(nodes: list[Row], queue: list[Row], solver: str, seed: int) -> list
 
 def problem_of(nodes: list[Row], queue: list[Row]) -> mast_opt.JobPlacement:
     """One cluster, all pods of one tier and the same value, in the order of the queue."""
-    build, types = mast_opt.JobPlacementBuilder("fgd"), models(nodes)
-    build.add_cluster("cluster", region="region")
-    for node in nodes:
-        cores, gib = int(node["cpu_milli"]) / 1000, int(node["memory_mib"]) / 1024
-        gpus, gpu_type = int(node["gpu"]), node["model"] or None
-        build.add_server(node["sn"], "cluster", gpus=gpus, gpu_type=gpu_type, cpu_cores=cores, memory_gb=gib)
-    for number, pod in enumerate(queue):
-        build.add_job(
-            f"pod-{number}",
-            tier=0,
-            tasks=1,
-            value=1,
-            submitted_s=number,
-            gpus=asked(pod) / 1000,
-            gpu_types=wanted(pod, types),
-            cpu_cores=int(pod["cpu_milli"]) / 1000,
-            memory_gb=int(pod["memory_mib"]) / 1024,
-        )
-    return build.build()
+    types = models(nodes)
+    servers = [
+        {
+            "server": node["sn"],
+            "cluster": "cluster",
+            "rack": "rack",
+            "gpu_type": node["model"] or None,
+            "gpus": int(node["gpu"]),
+            "cpu_cores": int(node["cpu_milli"]) / 1000,
+            "memory_gb": int(node["memory_mib"]) / 1024,
+        }
+        for node in nodes
+    ]
+    jobs = [
+        {
+            "job": f"pod-{number}",
+            "tier": 0,
+            "tasks": 1,
+            "value": 1,
+            "submitted_s": number,
+            "gpus": asked(pod) / 1000,
+            "cpu_cores": int(pod["cpu_milli"]) / 1000,
+            "memory_gb": int(pod["memory_mib"]) / 1024,
+        }
+        for number, pod in enumerate(queue)
+    ]
+    accepted = [
+        {"job": f"pod-{number}", "gpu_type": kind} for number, pod in enumerate(queue) for kind in wanted(pod, types)
+    ]
+    tables = {
+        "regions": [{"region": "region"}],
+        "clusters": [{"cluster": "cluster", "region": "region"}],
+        "servers": servers,
+        "jobs": jobs,
+        "job_gpu_types": accepted,
+        **{name: [] for name in ("job_datasets", "replicas", "running", "allocations")},
+    }
+    return mast_opt.from_tables("job-placement", tables, name="fgd")
 
 
 @dataclass(frozen=True)

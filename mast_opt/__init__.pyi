@@ -22,11 +22,6 @@ from .planner.analysis.scenario_files import (
     read_scenarios as read_scenarios,
 )
 from .planner.analysis.whatif import WhatIf as WhatIf, whatif as whatif
-from .planner.builders.data_placement import DataPlacementBuilder as DataPlacementBuilder
-from .planner.builders.job_placement import JobPlacementBuilder as JobPlacementBuilder
-from .planner.builders.resource_allocation import ResourceAllocationBuilder as ResourceAllocationBuilder
-from .planner.builders.server_assignment import ServerAssignmentBuilder as ServerAssignmentBuilder
-from .planner.builders.task_reassignment import TaskReassignmentBuilder as TaskReassignmentBuilder
 from .core.errors import (
     BackendError as BackendError,
     BackendUnavailable as BackendUnavailable,

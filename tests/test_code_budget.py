@@ -28,7 +28,6 @@ BUDGET = {
     "live/store": 1107,
     "planner/analysis": 3272,
     "planner/bench": 1866,
-    "planner/builders": 477,
     "planner/importers": 2075,
     "planner/io": 3364,
     "planner/proof": 1454,

@@ -5,6 +5,5 @@ report     pages, workbooks, tables and pictures of a plan
 analysis   questions about a plan and its instance
 importers  public data and dumps of cluster tools
 solving    one call that solves, for exact solvers and heuristics
-builders   problems from Python
 io         files of problems and plans
 """

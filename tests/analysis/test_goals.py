@@ -24,6 +24,7 @@ from mast_opt.problems.data_placement.plan import today
 from mast_opt.problems.kind.overrides import Secured
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.mip import Mip
+from tests.instance_rows import DataRows
 from tests.narrowing import some
 
 MOVES = ("process_move", "service_move", "machine_move")
@@ -31,7 +32,7 @@ MOVES = ("process_move", "service_move", "machine_move")
 
 def dearer_at_home() -> DataPlacement:
     """Three jobs of 4 GPUs in a region that has 10, while an empty one with a copy of the data costs half."""
-    builder = mast_opt.DataPlacementBuilder("expensive-at-home")
+    builder = DataRows("expensive-at-home")
     builder.add_region("home", storage_tb=10, cpu_cores=100, gpus={"a100": 10}, usd_per_gpu_hour={"a100": 4})
     builder.add_region("away", storage_tb=10, cpu_cores=100, gpus={"a100": 12}, usd_per_gpu_hour={"a100": 2})
     builder.add_dataset("logs", size_tb=1, replicas=["home", "away"])
@@ -62,7 +63,7 @@ def test_each_goal_gets_what_it_names() -> None:
 
 def all_at_home(away_tb: float = 30.0) -> DataPlacement:
     """Two datasets of 10 TB, each read by a job of 4 GPUs at home; a third is bound to home by its residency."""
-    builder = mast_opt.DataPlacementBuilder("all-at-home")
+    builder = DataRows("all-at-home")
     builder.add_region("home", storage_tb=40, cpu_cores=100, gpus={"a100": 20})
     builder.add_region("away", storage_tb=away_tb, cpu_cores=100, gpus={"a100": 6})
     for name, gpus in (("logs", 4), ("clicks", 5)):
@@ -161,7 +162,7 @@ def test_where_room_is_short_data_of_most_gpus_is_doubled_first() -> None:
 def test_the_safest_plan_copies_no_data_that_keeps_no_work_going() -> None:
     """Nobody reads the archive. A tenth of the work reads the clips, which are most of the data and stay in a region
     whose loss is not the worst."""
-    builder = mast_opt.DataPlacementBuilder("clips")
+    builder = DataRows("clips")
     for name, gpus in (("home", 20), ("away", 20), ("third", 20)):
         builder.add_region(name, storage_tb=300, cpu_cores=100, gpus={"a100": gpus})
     bound = {"people": ["home"]}
@@ -238,7 +239,7 @@ def test_a_second_round_never_loses_a_plan(monkeypatch: pytest.MonkeyPatch) -> N
 
 def archived() -> DataPlacement:
     """``all_at_home`` with a region that stores data for next to nothing and has no GPUs."""
-    builder = mast_opt.DataPlacementBuilder("archived", remote_reads="forbid")
+    builder = DataRows("archived", remote_reads="forbid")
     builder.add_region("home", storage_tb=40, cpu_cores=100, gpus={"a100": 20})
     builder.add_region("away", storage_tb=40, cpu_cores=100, gpus={"a100": 10}, usd_per_tb_month=30)
     builder.add_region("archive", storage_tb=40, cpu_cores=0, usd_per_tb_month=1)

@@ -16,6 +16,7 @@ from mast_opt.core.solve_result import Status
 from mast_opt.planner.report.result_sections import period_sections
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.workshop import TB, ints
+from tests.instance_rows import DataRows
 
 GROWTH = (
     mast_opt.Scenario("first", {"grow_demand": {"all": 1.05}}),
@@ -53,7 +54,7 @@ def instance_of(period: Any) -> Any:
 
 def test_what_is_over_the_supply_is_said_next_to_the_status() -> None:
     """10 GPUs; 8 of work, then 12, of which 2 are over the supply whatever the plan."""
-    builder = mast_opt.DataPlacementBuilder("growing")
+    builder = DataRows("growing")
     builder.add_region("home", storage_tb=10, cpu_cores=9, gpus={"a100": 10})
     builder.add_dataset("logs", size_tb=1, replicas=["home"])
     builder.add_workload("job", tier=0, cpu_cores=1, gpus={"a100": 8}, reads={"logs": 1}, current_region="home")

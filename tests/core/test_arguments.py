@@ -255,8 +255,7 @@ PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation", "Figure", 
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
 CONSTRUCTORS |= {"ResourceAllocation"}
-CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS}
-"""See ``test_constructors`` and ``tests/builders``."""
+"""See ``test_constructors``."""
 OTHERS = {"import_instance", "import_trace", "start", "FillSampling", "SearchLimits", "Share"}
 """Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``; are checked by ``Fleet``."""
 PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).solvers.params.values()})

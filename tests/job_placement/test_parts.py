@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import JobPlacementBuilder
 from mast_opt.core.errors import InstanceError, PlanError, UnsupportedOption, UsageError
 from mast_opt.planner.io import validate
 from mast_opt.planner.io.checksum import checksum
@@ -22,12 +21,13 @@ from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import empty
 from mast_opt.problems.job_placement.presentation.sections import sections
 from mast_opt.problems.job_placement.verification.verifier import verify
+from tests.instance_rows import JobRows
 from tests.narrowing import some
 
 
-def fleet() -> JobPlacementBuilder:
+def fleet() -> JobRows:
     """Two clusters of region east, one with GPUs and one without; a third with both in region west."""
-    builder = JobPlacementBuilder("parts")
+    builder = JobRows("parts")
     builder.add_cluster("gpus", region="east").add_cluster("cores", region="east").add_cluster("both", region="west")
     for name, rack in (("g1", "r1"), ("g2", "r2")):
         builder.add_server(name, "gpus", gpu_type="h100", gpus=4, cpu_cores=8, memory_gb=64, rack=rack)
@@ -36,7 +36,7 @@ def fleet() -> JobPlacementBuilder:
     return builder
 
 
-def train(builder: JobPlacementBuilder, *, within: str | None = None, readers: int = 4, **cells: Any) -> JobPlacement:
+def train(builder: JobRows, *, within: str | None = None, readers: int = 4, **cells: Any) -> JobPlacement:
     """Two trainers of four GPUs, and readers of eight cores each."""
     builder.add_job("train", tier=0, within=within, **cells)
     builder.add_job_part("train", "trainers", tasks=2, gpus=4, cpu_cores=4, memory_gb=1, gpu_types=["h100"])

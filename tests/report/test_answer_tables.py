@@ -11,10 +11,11 @@ import pytest
 
 import mast_opt
 from mast_opt.planner.report.answer_tables import CONVERT
+from tests.instance_rows import DataRows
 
 
 def problem() -> mast_opt.DataPlacement:
-    builder = mast_opt.DataPlacementBuilder("two regions")
+    builder = DataRows("two regions")
     builder.add_region("east", storage_tb=100, cpu_cores=1000, gpus={"h100": 8})
     builder.add_region("west", storage_tb=50, cpu_cores=1000, gpus={"h100": 64})
     builder.add_dataset("clicks", size_tb=12, replicas=["east"])

@@ -30,6 +30,7 @@ from mast_opt.problems.kind.presentation import Form, Head, Scale, Section, Span
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import check_plan, kind_of
 from tests.data_placement.workshop import PLAN, PROBLEM
+from tests.instance_rows import DataRows
 
 
 def test_eight_answers_in_order_with_links_that_lead_somewhere() -> None:
@@ -107,7 +108,7 @@ def test_the_loss_of_a_region_is_told_by_its_work_and_its_size() -> None:
 
 def test_today_breaks_as_many_limits_whatever_a_plan_was_asked_for() -> None:
     """The safest plan has two copies of both datasets; the instance asks for one, and today has one."""
-    builder = mast_opt.DataPlacementBuilder("single")
+    builder = DataRows("single")
     for name in ("east", "west"):
         builder.add_region(name, storage_tb=30, cpu_cores=9, gpus={"a100": 10})
     for name in ("logs", "clicks"):
@@ -127,7 +128,7 @@ def test_today_breaks_as_many_limits_whatever_a_plan_was_asked_for() -> None:
 
 
 def test_without_gpus_none_are_missing_after_a_loss() -> None:
-    builder = mast_opt.DataPlacementBuilder("no-gpus")
+    builder = DataRows("no-gpus")
     for name in ("east", "west"):
         builder.add_region(name, storage_tb=10, cpu_cores=10)
     builder.add_dataset("logs", size_tb=1, replicas=["east"])

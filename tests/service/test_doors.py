@@ -13,7 +13,6 @@ import pytest
 import xlsxwriter
 
 import mast_opt
-from mast_opt import JobPlacementBuilder
 from mast_opt.live.loop.event_log import log_lines, read_log
 from mast_opt.live.loop.events import Stored, Submitted
 from mast_opt.live.policies.mast import Mast
@@ -25,6 +24,7 @@ from mast_opt.live.simulation.traces.trace import read_trace
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.tables.schema import SCHEMA
 from mast_opt.problems.kind.schema import Column, ColumnType
+from tests.instance_rows import JobRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::mast_opt.core.errors.InstanceWarning")  # amounts far apart
 
@@ -77,7 +77,7 @@ def _through(door: str, rows: Rows, path: Path) -> JobPlacement:
         problem: Any = mast_opt.from_tables("job-placement", frames, name="doors")
         return problem  # type: ignore[no-any-return]
     if door == "builder":
-        builder = JobPlacementBuilder("doors").add_cluster("c", region="e")
+        builder = JobRows("doors").add_cluster("c", region="e")
         for row in rows["servers"]:
             builder.add_server(**row)
         for row in rows["jobs"]:

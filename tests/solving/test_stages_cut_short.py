@@ -16,6 +16,7 @@ from mast_opt.planner.solving.mip_route import Answer, ExactSolve
 from mast_opt.problems.backends.highs import Highs
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import kind_of
+from tests.instance_rows import DataRows
 
 VICTIMS = mast_opt.read(Path(__file__).parents[2] / "instances" / "job_placement" / "tiny-victims.json")
 STAGED = replace(VICTIMS, objective=replace(VICTIMS.objective, order=("rejected", "preemption")))
@@ -80,7 +81,7 @@ def test_a_cancelled_solve_was_interrupted() -> None:
 
 def test_a_proof_of_whole_shares_that_ran_out_of_time_says_so() -> None:
     """A third of 30 GPUs is no whole number of thousandths: the first program has no overload, any plan has some."""
-    builder = mast_opt.DataPlacementBuilder("thirds")
+    builder = DataRows("thirds")
     for name, gpus in (("small", 10), ("large", 20)):
         builder.add_region(name, storage_tb=10, cpu_cores=100, gpus={"a100": gpus})
     builder.add_dataset("logs", size_tb=1, replicas=["small", "large"])

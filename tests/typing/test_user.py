@@ -39,12 +39,11 @@ MISTAKES = """
 import numpy as np
 
 import mast_opt
-from mast_opt import DataPlacementBuilder, Fleet, Job, Server, TetrisParams
+from mast_opt import Fleet, Job, Server, TetrisParams
 
 data = mast_opt.generate("data-placement", datasets=5)
 jobs = mast_opt.generate("job-placement")
 solution = mast_opt.solve(data, "highs", time_limit_s=5)
-builder = DataPlacementBuilder("mine")
 fleet = Fleet([Server("s", "r", "c", "k", "h100", gpus=8, cpu_mcores=1, memory_mib=1)])
 bid = fleet.place(Job("j", tier=0, tasks=1, mgpu=8000))
 
@@ -66,8 +65,6 @@ mast_opt.diff(data, solution, solution)  # solutions instead of plans
 mast_opt.pareto(data, "storage", "peak")  # terms are a sequence
 TetrisParams(threads=4)  # a parameter that there is not
 mast_opt.from_tables("data-placement", {"regions": []}, nmae="x")  # a misspelt field of the header
-builder.add_region("east", storage_tb="lots", cpu_cores=5)  # text instead of a number
-builder.add_regoin("west", storage_tb=5, cpu_cores=5)  # a misspelt method
 fleet.commit(bid)  # the job may be refused
 fleet.place("j")  # a name instead of a job
 for event in mast_opt.start(data, "highs").result(): ...  # a solution is no iterator

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import mast_opt
+from tests.instance_rows import DataRows
 
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_pinned_work_elsewhere_costs_what_it_reads_and_is_forbidden_by_its_pin_alone(linked: bool) -> None:
-    builder = mast_opt.DataPlacementBuilder("pinned")
+    builder = DataRows("pinned")
     for name in ("east", "west"):
         builder.add_region(name, storage_tb=10, cpu_cores=100, gpus={"a100": 10})
     if linked:

@@ -13,6 +13,7 @@ from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.data_placement.plan import filled
 from mast_opt.problems.data_placement.prices import with_cheapest_sources
 from tests.data_placement.workshop import ints
+from tests.instance_rows import DataRows
 
 NEAR, DEAR, NEW = 0, 1, 2
 
@@ -20,7 +21,7 @@ NEAR, DEAR, NEW = 0, 1, 2
 def two_sources(days: int = 2, names: tuple[str, str] = ("near", "dear")) -> tuple[DataPlacement, Plan]:
     """x and y, 10 TB each, are in two regions; 10 TB a day reach a third from each, for 5 USD a TB from dear and 1 from
     near. The plan copies both from dear."""
-    builder = mast_opt.DataPlacementBuilder("two-sources", days=days)
+    builder = DataRows("two-sources", days=days)
     for name in (*names, "new"):
         builder.add_region(name, storage_tb=40, cpu_cores=9, gpus={"a100": 8})
     for name, usd in zip(names, (1, 5), strict=True):

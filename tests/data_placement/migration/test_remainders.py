@@ -16,13 +16,14 @@ from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.migration.remainders import without_remainders
 from mast_opt.problems.data_placement.plan import today
 from tests.data_placement.workshop import ints
+from tests.instance_rows import DataRows
 
 EAST, WEST = 0, 1
 
 
 def company() -> DataPlacement:
     """Two jobs of 32 GPUs that run in the east; the west has as many."""
-    builder = mast_opt.DataPlacementBuilder("small-parts")
+    builder = DataRows("small-parts")
     for name in ("east", "west"):
         builder.add_region(name, storage_tb=9, cpu_cores=9, gpus={"a100": 64})
     builder.add_dataset("logs", size_tb=1, replicas=["east", "west"])

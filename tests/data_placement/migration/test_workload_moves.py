@@ -28,6 +28,7 @@ from tests.data_placement.migration.strategies import exchanges, migrations
 from tests.data_placement.migrations import replay
 from tests.data_placement.workshop import ints
 from tests.examples import examples
+from tests.instance_rows import DataRows
 
 
 def test_data_stays_until_the_work_that_reads_it_has_moved() -> None:
@@ -226,7 +227,7 @@ def test_every_row_of_an_exchange_keeps_every_limit(case: tuple[DataPlacement, P
 
 def congested() -> tuple[DataPlacement, Plan]:
     """rank and spam read 3 TB of clicks a day in west over a link that carries 2; the plan brings clicks to west."""
-    builder = mast_opt.DataPlacementBuilder("congested", remote_reads="price", days=5)
+    builder = DataRows("congested", remote_reads="price", days=5)
     builder.add_region("east", storage_tb=20, cpu_cores=100, gpus={"h100": 8})
     builder.add_region("west", storage_tb=20, cpu_cores=100, gpus={"h100": 8})
     builder.add_link("east", "west", tb_per_day=2).add_link("west", "east", tb_per_day=2)
@@ -271,7 +272,7 @@ def test_gpus_are_ordered_whole_unless_work_takes_a_part_of_one(amount: float, w
 
 def test_work_of_a_lost_region_is_down_from_the_start() -> None:
     """``late`` waits two days for its data, ``soon`` has it, ``never`` is refused; nothing is said to run at home."""
-    builder = mast_opt.DataPlacementBuilder("lost", unserved="price", remote_reads="forbid", days=9)
+    builder = DataRows("lost", unserved="price", remote_reads="forbid", days=9)
     builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0})
     builder.add_region("away", storage_tb=9, cpu_cores=9, gpus={"a100": 20}, ingress_tb_per_day=1)
     builder.add_region("store", storage_tb=9, cpu_cores=0)
@@ -310,7 +311,7 @@ def test_work_of_a_lost_region_is_down_from_the_start() -> None:
 
 def test_data_of_the_most_important_work_that_is_down_is_copied_first() -> None:
     """1 TB a day: 2 TB for tier 0, then 3 TB for tier 1; without tiers, large datasets go first."""
-    builder = mast_opt.DataPlacementBuilder("lost", remote_reads="forbid", days=9)
+    builder = DataRows("lost", remote_reads="forbid", days=9)
     builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0})
     builder.add_region("away", storage_tb=9, cpu_cores=9, gpus={"a100": 20}, ingress_tb_per_day=1)
     builder.add_region("store", storage_tb=9, cpu_cores=0)

@@ -18,6 +18,7 @@ from mast_opt.problems.data_placement.presentation.details import BINDING, DATA,
 from mast_opt.problems.data_placement.presentation.sections import sections
 from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
+from tests.instance_rows import DataRows
 
 
 def test_what_is_asked_first() -> None:
@@ -35,7 +36,7 @@ def test_what_is_asked_first() -> None:
 
 
 def test_a_plan_without_gpus_speaks_of_none() -> None:
-    builder = mast_opt.DataPlacementBuilder("warehouse")
+    builder = DataRows("warehouse")
     builder.add_region("home", storage_tb=10, cpu_cores=9, usd_per_tb_month=20)
     builder.add_dataset("logs", size_tb=1, replicas=["home"])
     builder.add_workload("etl", tier=0, cpu_cores=1, reads={"logs": 1}, current_region="home")
@@ -54,7 +55,7 @@ def test_a_plan_without_gpus_speaks_of_none() -> None:
 
 def test_a_bill_that_grows_while_the_running_cost_falls_is_explained() -> None:
     """8 GPUs of work on 4 at 4 USD an hour; elsewhere there are 12 at 3 USD."""
-    builder = mast_opt.DataPlacementBuilder("crowded")
+    builder = DataRows("crowded")
     builder.add_region("home", storage_tb=10, cpu_cores=9, gpus={"a100": 4}, usd_per_gpu_hour={"a100": 4})
     builder.add_region("away", storage_tb=10, cpu_cores=9, gpus={"a100": 12}, usd_per_gpu_hour={"a100": 3})
     builder.add_dataset("logs", size_tb=1, replicas=["home", "away"])
@@ -74,7 +75,7 @@ def test_a_bill_that_grows_while_the_running_cost_falls_is_explained() -> None:
 
 def test_overload_for_lack_of_days_is_called_so() -> None:
     """5 TB for each of two jobs of 8 GPUs; 4 TB arrive in 2 days, and 8 in 4."""
-    builder = mast_opt.DataPlacementBuilder("hasty", days=2)
+    builder = DataRows("hasty", days=2)
     builder.add_region("home", storage_tb=20, cpu_cores=9, gpus={"a100": 8})
     builder.add_region("away", storage_tb=20, cpu_cores=9, gpus={"a100": 8}, ingress_tb_per_day=2)
     builder.add_region("small", storage_tb=4, cpu_cores=9, gpus={"a100": 8}, ingress_tb_per_day=2)
@@ -97,7 +98,7 @@ def test_overload_for_lack_of_days_is_called_so() -> None:
 
 
 def test_what_doing_nothing_costs() -> None:
-    builder = mast_opt.DataPlacementBuilder("crowded")
+    builder = DataRows("crowded")
     builder.add_region("home", storage_tb=10, cpu_cores=9, gpus={"a100": 10}, usd_per_gpu_hour={"a100": 4})
     builder.add_region("away", storage_tb=10, cpu_cores=9, gpus={"a100": 12})
     builder.add_dataset("logs", size_tb=1, replicas=["away"], residency=["away"])
@@ -180,7 +181,7 @@ def test_who_moves_and_what_binds() -> None:
 
 def test_changes_of_type_are_listed_and_add_up_with_the_steps() -> None:
     """One job changes region and type, the other only its type; 12 and 10.2 GPUs are in use afterwards."""
-    builder = mast_opt.DataPlacementBuilder("retyped")
+    builder = DataRows("retyped")
     for name in ("east", "west"):
         builder.add_region(name, storage_tb=9, cpu_cores=9, gpus={"a100": 40, "h100": 40})
     builder.add_dataset("logs", size_tb=1, replicas=["east", "west"])
@@ -218,7 +219,7 @@ def test_a_plan_without_gpus_has_no_table_of_them() -> None:
 
 def lost_home() -> mast_opt.DataPlacement:
     """``home`` is lost with the data of ``gone``; ``away`` has GPUs for ``small`` and none for ``large``."""
-    builder = mast_opt.DataPlacementBuilder("lost", unserved="price")
+    builder = DataRows("lost", unserved="price")
     builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0, "h100": 8})
     builder.add_region("away", storage_tb=9, cpu_cores=9, gpus={"a100": 4, "h100": 0})
     builder.add_dataset("logs", size_tb=1, replicas=["away"])

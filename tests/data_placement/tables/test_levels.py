@@ -12,6 +12,7 @@ from mast_opt.core.errors import InstanceError
 from mast_opt.planner.io.checksum import checksum
 from mast_opt.problems.data_placement import DataPlacement
 from tests.data_placement.workshop import PROBLEM
+from tests.instance_rows import JobRows
 
 
 def with_levels(levels: dict[int, float]) -> DataPlacement:
@@ -32,4 +33,4 @@ def test_levels_count_in_the_checksum_and_zeros_do_not() -> None:
 
 def test_another_kind_has_no_levels() -> None:
     with pytest.raises(InstanceError, match="peak_levels"):
-        mast_opt.JobPlacementBuilder(objective={"peak_levels": {"0": 1.0}})
+        JobRows(objective={"peak_levels": {"0": 1.0}})

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt import JobPlacementBuilder
 from mast_opt.core.errors import StaleBid, UnsupportedOption, UsageError
 from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
+from tests.instance_rows import JobRows
 from tests.job_placement.fleets import bid_for, refused_for
 from tests.job_placement.live_fleet.test_agreement import placed
 from tests.job_placement.operations import new_job, new_multipart_job, random_operation, small_fleet
@@ -167,7 +167,7 @@ def _allocations(fleet: Fleet) -> list[int]:
 @pytest.mark.parametrize("numbers", list(permutations(range(3))))
 def test_of_equal_racks_that_of_the_first_server_as_listed_is_chosen(numbers: tuple[int, ...]) -> None:
     """Whatever numbers the solver and the fleet give to racks."""
-    build = JobPlacementBuilder("equal")
+    build = JobRows("equal")
     build.add_cluster("c", region="r")
     for s in range(3):
         build.add_server(f"s{s}", "c", gpu_type="k", gpus=5, cpu_cores=9, memory_gb=9, rack=f"b{s}")

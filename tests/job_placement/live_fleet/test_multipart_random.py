@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from mast_opt import JobPlacementBuilder
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job, Server
 from mast_opt.problems.job_placement.units import WHOLE_JOB_LEVELS
 from mast_opt.problems.job_placement.verification.verifier import verify
+from tests.instance_rows import JobRows
 from tests.job_placement.brute import Brute
 from tests.job_placement.live_fleet.test_agreement import placed
 from tests.job_placement.operations import new_multipart_job, random_operation, small_fleet
@@ -115,7 +115,7 @@ def test_what_the_search_misses() -> None:
 
 def _crowded(rng: np.random.Generator) -> JobPlacement:
     """Five servers in two regions, partly taken, and a job of two parts."""
-    builder = JobPlacementBuilder("crowded")
+    builder = JobRows("crowded")
     for c in range(3):
         builder.add_cluster(f"c{c}", region="ab"[c % 2])
     builder.add_running("old", tier=0, preemptible=False, gpu_hours_at_risk=1)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt import JobPlacementBuilder
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
@@ -16,16 +15,17 @@ from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.reservations import Works, facts, reservations
 from mast_opt.problems.job_placement.live_fleet.types import Job
 from mast_opt.problems.job_placement.plan import empty
+from tests.instance_rows import JobRows
 from tests.job_placement.verification.test_verifier import plan
 
 SIZE: dict[str, Any] = {"cpu_cores": 8, "memory_gb": 8}
 NEED: dict[str, Any] = {"cpu_cores": 1, "memory_gb": 1}
 
 
-def two_regions() -> JobPlacementBuilder:
+def two_regions() -> JobRows:
     """Four servers of four GPUs: s0 and s1 in west, free in 7,200 and 3,600 s; s2 and s3 in east, of which the first is
     never free."""
-    builder = JobPlacementBuilder()
+    builder = JobRows()
     for at, region in enumerate(("west", "west", "east", "east")):
         if at % 2 == 0:
             builder.add_cluster(f"c-{region}", region=region)
@@ -78,7 +78,7 @@ def test_a_job_of_several_parts_waits_for_all_of_them() -> None:
 def test_times_are_those_of_trials_on_a_fleet(seed: int) -> None:
     """The first end of a running job after which the waiting job fits, whatever waits before it."""
     rng = random.Random(seed)
-    builder = JobPlacementBuilder()
+    builder = JobRows()
     for cluster in ("a", "b"):
         builder.add_cluster(cluster, region="r")
         for at in range(4):
@@ -108,7 +108,7 @@ def test_times_of_parts_are_those_of_trials(seed: int) -> None:
     """The fleet's search places the job when what runs has ended by then; it never does before the first trial in
     which it does."""
     rng = random.Random(seed)
-    builder = JobPlacementBuilder()
+    builder = JobRows()
     for cluster in ("a", "b"):
         builder.add_cluster(cluster, region="r")
         for at in range(3):

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt import JobPlacementBuilder
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.presentation.sections import charts, sections
+from tests.instance_rows import JobRows
 from tests.job_placement.verification.test_verifier import plan
 
 
 @pytest.fixture(name="fleet")
 def _fleet() -> JobPlacement:
     """c0 has 4 + 4 GPUs of two types, c1 has 6, c2 none; s0 runs r0, s1 runs r1 and r2; j2 is over its quota."""
-    builder = JobPlacementBuilder()
+    builder = JobRows()
     builder.add_region("east")
     for cluster, region in (("c0", "west"), ("c2", "west"), ("c1", "east")):
         builder.add_cluster(cluster, region=region)

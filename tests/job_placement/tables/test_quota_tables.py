@@ -10,13 +10,13 @@ import pytest
 
 from mast_opt.core.errors import InstanceError
 from mast_opt.core.quota_tree import Quota
-from mast_opt.planner.builders.job_placement import JobPlacementBuilder
 from mast_opt.planner.io import checksum, read, write
 from mast_opt.planner.solving import solve
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job
+from tests.instance_rows import JobRows
 from tests.job_placement.tables.test_tables import BASE
 
 ROWS: list[dict[str, Any]] = [
@@ -62,14 +62,14 @@ def test_checksums_of_flat_quotas_do_not_mention_the_tree(tmp_path: Path) -> Non
     assert checksum(problem_of(tmp_path, instance([{"tenant": "t", "gpus": 1, "borrowing_limit": 0}], j=1))) != flat
 
 
-def builder() -> JobPlacementBuilder:
-    found = JobPlacementBuilder("tree").add_region("r").add_cluster("c", region="r")
+def rows() -> JobRows:
+    found = JobRows("tree").add_region("r").add_cluster("c", region="r")
     found.add_server("s", cluster="c", rack="b", gpu_type="a100", gpus=4, cpu_cores=8, memory_gb=16)
     return found.add_job("j", tier=0, tasks=1, gpus=1, cpu_cores=0, memory_gb=0, tenant="t")
 
 
-def test_a_builder_states_the_same() -> None:
-    made = builder().add_quota("lab", gpus=0).add_quota("t", gpus=1, parent="lab", borrowing_limit=2, lending_limit=0)
+def test_rows_state_the_tree() -> None:
+    made = rows().add_quota("lab", gpus=0).add_quota("t", gpus=1, parent="lab", borrowing_limit=2, lending_limit=0)
     assert made.build().rights.rows()[1] == ("t", None, Quota(1000, 2000, 0), "lab")
 
 

@@ -21,6 +21,7 @@ from mast_opt.problems.job_placement.formulation.aggregated import relaxation
 from mast_opt.problems.job_placement.units import GPU
 from mast_opt.problems.job_placement.verification.certificate import CapacityBound, certified_bound
 from mast_opt.problems.job_placement.verification.verifier import verify
+from tests.instance_rows import JobRows
 from tests.job_placement.brute import Brute
 from tests.job_placement.strategies import problems
 from tests.job_placement.test_moves import scattered
@@ -47,7 +48,7 @@ def test_no_prices_prove_more_than_the_optimum(problem: JobPlacement, seed: int)
 
 def one_server() -> JobPlacement:
     """A server that a less important job holds, which may be stopped, and a job that waits for all of it."""
-    builder = mast_opt.JobPlacementBuilder()
+    builder = JobRows()
     builder.add_region("west").add_cluster("c", region="west")
     builder.add_server("s", "c", gpus=4, gpu_type="h100", cpu_cores=8, memory_gb=64)
     builder.add_running("low", tier=1, preemptible=True, gpu_hours_at_risk=0)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mast_opt import JobPlacementBuilder
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.analysis.current_state import current_state
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import empty
 from mast_opt.problems.job_placement.verification.measures import measure
+from tests.instance_rows import JobRows
 from tests.job_placement.verification.test_verifier import plan, sound, two_clusters
 
 
@@ -39,7 +39,7 @@ def test_metrics_of_a_plan() -> None:
 
 def test_metrics_without_gpus() -> None:
     """Cores alone: nothing is used of no GPUs."""
-    builder = JobPlacementBuilder()
+    builder = JobRows()
     builder.add_region("west").add_cluster("c", region="west")
     builder.add_server("s", "c", gpus=0, gpu_type="none", cpu_cores=8, memory_gb=64)
     builder.add_job("j", tier=0, tasks=1, gpus=0, cpu_cores=1, memory_gb=1)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt import ServerAssignmentBuilder
 from mast_opt.problems.server_assignment import Plan, ServerAssignment
 from mast_opt.problems.server_assignment.presentation.sections import charts, sections
+from tests.instance_rows import ServerRows
 
 WEB, ML, NOBODY = 0, 1, 3
 PLAN = Plan(np.array([NOBODY, NOBODY, ML, WEB, ML, WEB, NOBODY, WEB], np.int64))
@@ -16,7 +16,7 @@ PLAN = Plan(np.array([NOBODY, NOBODY, ML, WEB, ML, WEB, NOBODY, WEB], np.int64))
 
 def three_boards() -> ServerAssignment:
     """Switchboards b0 and b2 are in west, b1 in east; web has s0, s2 (both in use) and s6, ml has s4."""
-    builder = ServerAssignmentBuilder()
+    builder = ServerRows()
     builder.add_reservation("web", rru=3, values={"cpu": 1, "gpu": 2})
     builder.add_reservation("ml", rru=5, values={"gpu": 4}, buffer="none")
     builder.add_reservation("idle", rru=0, values={"cpu": 1})

@@ -1,1 +1,0 @@
-"""Builders: problems of every kind from Python calls, one entity at a time, each checked when it is added."""

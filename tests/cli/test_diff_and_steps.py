@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,8 @@ def test_what_changed_since_yesterday(call: Call, pair: tuple[Path, Path], tmp_p
     assert record["instance"]["datasets"]["changed"][0]["before"]["size_tb"] == "3"
     assert record["instance"]["datasets"]["added"][0]["dataset"] == "views"
     assert list(record["instance"]) == ["datasets"]
-    assert "datasets" in call("diff", new, pair[1], tmp_path / "later", "--before", pair[0]).out
+    said = call("diff", new, pair[1], tmp_path / "later", "--before", pair[0]).out
+    assert said.index("Changed input: datasets") < said.index("Objective and terms") < said.index("placements")
 
 
 def test_the_limit_that_shut_yesterdays_way_is_named_and_both_plans_are_judged_alike(
@@ -233,3 +235,14 @@ def test_what_is_broken_today_is_mended_first(call: Call, tmp_path: Path) -> Non
     ended = call("steps", instance, plan, "--first", 1, "--plan-out", tmp_path / "one", "--json")
     assert [row["what"] for row in ended.record["steps"]] == ["spam"]
     assert call("verify", instance, tmp_path / "one").code == 0
+
+
+@pytest.mark.parametrize("command", ["diff", "steps", "verify"])
+def test_the_folder_of_all_goals_is_no_plan(call: Call, pair: tuple[Path, Path], tmp_path: Path, command: str) -> None:
+    (tmp_path / "plans").mkdir()
+    for goal in ("cheapest", "least-change"):
+        shutil.copytree(pair[1], tmp_path / "plans" / goal)
+    ended = call(command, pair[0], tmp_path / "plans")
+    assert ended.code == 2
+    goals = tmp_path / "plans" / "cheapest", tmp_path / "plans" / "least-change"
+    assert "expected one plan; this folder holds one for each goal: name {} or {}".format(*goals) in ended.err

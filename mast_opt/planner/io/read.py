@@ -222,6 +222,7 @@ def _read_plan_of(problem: Problem[PlanT], path: Path, *, by_label: bool = False
     source = open_source(path, "plan", faults)
     if source is None:
         raise PlanError(faults.found)
+    _check_single(path, faults)
     fields = _plan_fields(source, kind, faults)
     header, instance = kind.tables.problem_to_tables(problem)
     foreign = _foreign(fields, header.name, checksum_of(kind.tables.schema, header, instance))
@@ -237,6 +238,14 @@ def _read_plan_of(problem: Problem[PlanT], path: Path, *, by_label: bool = False
     if same:
         plan = made_for(problem, plan, overrides)
     return PlanReading(plan, fields, same, foreign, overrides, stated, unmatched)
+
+
+def _check_single(path: Path, faults: Faults) -> None:
+    """Raises PlanError for a folder of several plans, as ``solve --goals --out`` writes it."""
+    names = sorted(str(one.parent) for one in path.glob("*/plan.toml")) if path.is_dir() else []
+    if names and not (path / "plan.toml").exists():
+        faults.add(str(path), f"one plan; this folder holds one for each goal: name {' or '.join(names)}")
+        raise PlanError(faults.found)
 
 
 def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:

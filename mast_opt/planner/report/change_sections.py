@@ -1,6 +1,7 @@
 """Sections of what changes: how two plans differ, and the steps that lead from one to the other."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from mast_opt.core.wording import UNKNOWN, gpus, percent, plain
@@ -23,19 +24,26 @@ ADDED_UP = (
 
 
 def diff_sections(found: Diff) -> tuple[Section, ...]:
-    """Figures before and after, then the rows of each table that differ."""
+    """Figures before and after, the rows of the inputs that differ, then those of each table of the plans."""
     figures = {"objective": found.objective, **found.terms, **found.metrics}
     rows = tuple((name, one.before, one.after, one.by) for name, one in figures.items() if one.before or one.after)
     heads = (Head("figure"), *Form.FIGURE.heads("before", "after", "change"))
-    tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
+    tables = [table_section(table) for table in found.tables if table.differs]
     shut = (Section("Why the first plan no longer holds", (Head("limit"),), tuple((one,) for one in found.shut)),)
     return (
         Section("Figures", heads, rows, " ".join(found.notes)),
+        *input_sections(found),
         *(shut if found.shut else ()),
         *kept_sections(found),
         *worth_sections(found),
         *tables,
     )
+
+
+def input_sections(found: Diff) -> tuple[Section, ...]:
+    """The tables of the instance that differ: what a plan may have changed for."""
+    sections = [table_section(table) for table in found.instance if table.differs]
+    return tuple(replace(one, title=f"Changed input: {one.title}") for one in sections)
 
 
 def kept_sections(found: Diff) -> tuple[Section, ...]:

@@ -13,7 +13,9 @@ from mast_opt.problems.kind.migration_plan import Order
 
 
 def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> None:
-    """Print what differs: figures first, then a section for each table with a difference."""
+    """Print what differs: the inputs first, then figures, then a section for each table of the plans that differs."""
+    for section in change_sections.input_sections(found):
+        show_section(console, section, rows)
     sides = ("The present state", "The plan") if found.from_today else ("The first plan", "The second plan")
     for words, broken in zip(sides, found.violations, strict=True):
         if broken:
@@ -30,7 +32,7 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
         print_words(console, words, style="dim")
     for section in (*change_sections.kept_sections(found), *change_sections.worth_sections(found)):
         show_section(console, section, rows)
-    for table in (*found.tables, *found.instance):
+    for table in found.tables:
         if table.differs:
             show_section(console, change_sections.table_section(table), rows)
 

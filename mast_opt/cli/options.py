@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 from cyclopts.validators import Number
 
 from mast_opt.cli.invocation import Run
@@ -50,7 +50,19 @@ def above(limit: float, words: str) -> Parameter:
 
 Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an .xlsx or a .json file.")]
 Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")]
-Begin = Annotated[date | None, Parameter(help="The date of the first day, YYYY-MM-DD: days get dates.")]
+
+
+def _a_date(_: object, tokens: Sequence[Token]) -> date:
+    """The date that an option states. Raises ValueError for another form."""
+    try:
+        return date.fromisoformat(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"expected a date such as 2026-12-07, not {tokens[0].value}") from None
+
+
+Begin = Annotated[
+    date | None, Parameter(help="The date of the first day, YYYY-MM-DD: days get dates.", converter=_a_date)
+]
 Full = Annotated[bool, flag("Show every row of long tables.")]
 WorkersOption = Annotated[
     str, Parameter(help="Where solves at the same time run: threads, processes of their own, or ray.")

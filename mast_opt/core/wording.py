@@ -133,11 +133,11 @@ def ratio(value: float, marks: Collection[float] = (1.0,)) -> str:
 
 
 def gap_text(relative: float | None, objective: float | None, bound: float | None) -> str:
-    """A gap in percent and, where it can be seen, in units of the objective: ``1.20% (0.0034)``."""
+    """A gap in percent and, where it can be seen, in units of the objective: ``1.20% (absolute 0.0034)``."""
     if relative is None or objective is None or bound is None or relative < SEEN_GAP:
         return percent(relative)
     amount = abs(objective - bound)
-    return f"{percent(relative)} ({plain(amount) if amount >= SEEN_GAP else f'<{SEEN_GAP}'})"
+    return f"{percent(relative)} (absolute {plain(amount) if amount >= SEEN_GAP else f'<{SEEN_GAP}'})"
 
 
 def of_term(value: float | None, term: str | None) -> str:

@@ -293,9 +293,9 @@ def test_the_gap_has_its_amount_beside_it() -> None:
     fields = {"objective": 0.27, "bound": 0.2, "solver": "highs"}
     content = report(PROBLEM, PLAN, fields=fields)
     assert dict(headline(content))["gap, absolute"] == pytest.approx(0.07)
-    assert "25.9% (0.07)" in page(content)
+    assert "25.9% (absolute 0.07)" in page(content)
     assert gap_text(1e-6, 0.27, 0.26999) == "<0.01%"
-    assert gap_text(3e-4, 0.1, 0.09997) == "0.03% (<0.0001)"
+    assert gap_text(3e-4, 0.1, 0.09997) == "0.03% (absolute <0.0001)"
 
 
 def test_figures_that_are_0_on_both_sides_are_folded_away() -> None:

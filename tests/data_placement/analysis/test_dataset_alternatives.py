@@ -48,6 +48,22 @@ def test_bans_pins_and_missing_links_forbid() -> None:
     assert VIDEO != IMAGES
 
 
+def test_too_few_copies_are_told_from_too_many() -> None:
+    builder = mast_opt.DataPlacementBuilder("copies", remote_reads="price")
+    for name in ("east", "west", "north"):
+        builder.add_region(name, storage_tb=9, cpu_cores=9)
+    builder.add_dataset("logs", size_tb=1, replicas=["east", "west"], copies_min=2)
+    builder.add_dataset("clicks", size_tb=1, replicas=["east"], copies_min=0, copies_max=1)
+    builder.add_workload("rank", tier=0, cpu_cores=1, reads={"logs": 1, "clicks": 1}, current_region="east")
+    problem = builder.build()
+    plan = some(mast_opt.solve(problem, "highs", threads=1).plan)
+    logs, clicks = mast_opt.explain(problem, plan, ["logs", "clicks"]).reasons
+    fewer = {words for option in logs.options for words in option.forbidden if "cop" in words}
+    assert "dataset logs would have 1 copy, fewer than its minimum of 2" in fewer
+    more = {words for option in clicks.options for words in option.forbidden if "cop" in words}
+    assert more >= {"dataset clicks would have 2 copies, more than its maximum of 1"}
+
+
 def test_a_name_of_a_workload_and_a_dataset_asks_about_both() -> None:
     labels = ("train", *PROBLEM.datasets.labels[1:])
     shared = replace(PROBLEM, datasets=replace(PROBLEM.datasets, labels=labels))

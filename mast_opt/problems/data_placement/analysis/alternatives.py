@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mast_opt.core.verdict import Violation
-from mast_opt.core.wording import listed
+from mast_opt.core.wording import counted, listed
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.plan import Plan, filled, first_holder
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
@@ -88,7 +88,7 @@ def phrase(problem: DataPlacement, violation: Violation) -> str:  # noqa: C901 -
     if name == "run":
         return _why_not_there(problem, *index)
     if name == "copies":
-        return f"dataset {index[0]} would have {over:g} more or fewer copies than its limit of {limit:g}"
+        return f"dataset {index[0]} would have {_copies(problem, index[0], over, limit)}"
     if name == "place":
         return f"dataset {index[0]} is {'forbidden in' if not limit else 'pinned to'} {index[1]}"
     if name == "residency":
@@ -100,6 +100,16 @@ def phrase(problem: DataPlacement, violation: Violation) -> str:  # noqa: C901 -
     if name in ("copy", "copied"):
         return f"no link brings a copy of {index[0]} to {index[-1]}"
     return str(violation)
+
+
+def _copies(problem: DataPlacement, dataset: str, over: float, limit: float) -> str:
+    """The copies of a dataset that has too few or too many, in words."""
+    data, i = problem.datasets, problem.datasets.labels.index(dataset)
+    if limit < data.copies_max[i]:
+        return f"{counted(limit - over, 'copy', 'copies')}, fewer than its minimum of {limit:g}"
+    if limit > data.copies_min[i] or over > limit:
+        return f"{counted(limit + over, 'copy', 'copies')}, more than its maximum of {limit:g}"
+    return f"a number of copies other than {limit:g}"
 
 
 def _why_not_there(problem: DataPlacement, workload: str, region: str, kind: str) -> str:

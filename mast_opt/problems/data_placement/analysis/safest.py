@@ -16,7 +16,14 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.units import MILLI
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement.analysis import scenarios
-from mast_opt.problems.data_placement.analysis.second_copies import COPIES, NOT_WORTH, obstacle, second_copies
+from mast_opt.problems.data_placement.analysis.second_copies import (
+    COPIES,
+    NO_ROOM_LEFT,
+    NOT_WORTH,
+    is_no_room,
+    obstacle,
+    second_copies,
+)
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.formulation.size import size
@@ -93,9 +100,13 @@ def _stated(problem: DataPlacement, needed: Bools) -> Overrides:
     p, labels, several = problem, problem.datasets.labels, needed.sum(axis=1) >= COPIES
     regions, held = p.regions.labels, needed & ~p.closed
     fewer = p.datasets.copies_min < COPIES
+
+    def why(i: int) -> str:
+        return obstacle(p, i) or (NO_ROOM_LEFT if is_no_room(p, i, needed) else NOT_WORTH)
+
     return Overrides(
         copies_min={labels[i]: COPIES for i in np.flatnonzero(fewer & several).tolist()},
-        single_copies={labels[i]: obstacle(p, i) or NOT_WORTH for i in np.flatnonzero(fewer & ~several).tolist()},
+        single_copies={labels[i]: why(i) for i in np.flatnonzero(fewer & ~several).tolist()},
         replicas={
             labels[i]: tuple(regions[r] for r in np.flatnonzero(held[i]).tolist())
             for i in np.flatnonzero(held.any(axis=1)).tolist()

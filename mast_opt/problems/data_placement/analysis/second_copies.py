@@ -7,6 +7,7 @@ import numpy as np
 
 from mast_opt.core.arrays import IntArray
 from mast_opt.core.solve_result import SolveParams
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement
@@ -19,7 +20,8 @@ TRIED_S, GAP = 20.0, 1e-3
 """Time for the program that decides which datasets get a second copy, and its gap."""
 LARGEST = 500_000
 """Programs with more columns are not built for this: every copy that the rules allow is then asked for."""
-NOT_WORTH = "no room for a second one, or too little work would go on with it"
+NOT_WORTH = "too little work would go on with a second one"
+NO_ROOM_LEFT = "the other second copies leave no room for one"
 NO_ROOM = "second copies of all data do not fit together: storage, ingress, links or limits of the plan"
 
 
@@ -65,6 +67,16 @@ def _lacking(doubled: DataPlacement, asked: Bools) -> Bools:
     if result.x is not None:
         found[own] = result.x[short] > 0.5
     return found
+
+
+def is_no_room(problem: DataPlacement, i: int, place: Bools) -> bool:
+    """Whether no further region can take a dataset next to what a plan stores and copies."""
+    p, size = problem, problem.datasets.size_mb
+    new = place & ~p.datasets.stored
+    room = (p.usable_storage_mb - size @ place >= size[i]) & ~p.closed[i] & ~place[i]
+    free = ~p.regions.ingress_limited | p.datasets.stored[i] | (p.ingress_mb - size @ new >= size[i])
+    copied_mb = float(p.limits.get("copied_tb", np.inf)) * MB_PER_TB - float((size @ new).sum())
+    return not np.any(room & free & (p.datasets.stored[i] | (copied_mb >= size[i])))
 
 
 def obstacle(problem: DataPlacement, i: int) -> str:

@@ -119,7 +119,7 @@ def test_a_scenario_that_loses_a_region_has_the_figures_of_its_loss() -> None:
     assert (lost.after_loss, growth.after_loss) == (RegionLoss("home is lost", 3, 1, 1, 1), None)
     (section,) = missing_sections(answer)
     assert section.rows == (
-        ("GPUs missing, with new copies", "4"),
+        ("GPUs missing, planned again", "4"),
         ("of these, work that stands still", "1"),
         ("of these, work whose data is lost", "1"),
     )

@@ -19,7 +19,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted, percent
 from mast_opt.planner.analysis.scenario_files import BASE, check_scenarios, read_scenarios, scenario_warnings
-from mast_opt.planner.analysis.whatif import GIVEN, WhatIf, whatif
+from mast_opt.planner.analysis.whatif import GIVEN, Outcome, WhatIf, whatif
 from mast_opt.planner.io import check_plan_target, validate, write_plan
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
@@ -142,9 +142,7 @@ def command(
             )
     runtime_s = run.record["runtime_s"]
     run.record.update(whatif_keys(answer), runtime_s=runtime_s)
-    where = write_numbered(
-        [(one.problem, one.solution.plan, {"objective": one.solution.objective}) for one in answer.outcomes], plan_out
-    )
+    where = _written(answer, plan_out)
     run.record["plan_out"] = str(plan_out) if where else None
     if answer.robust is not None:
         broken = () if answer.robust.plan is None else verify(stated, answer.robust.plan).violations
@@ -169,6 +167,23 @@ def command(
 
     ending = _ending(answer, interrupted=interrupt.happened)
     return answered(run, f"{problem.name}: scenarios", whatif_sections(answer), tables, show, ending, where)
+
+
+def _written(answer: WhatIf[Any], plan_out: Path | None) -> list[str]:
+    """Write instance and plan of each scenario, and first stages; returns sentences that say where they are."""
+
+    def fields(one: Outcome[Any], plan: Any, objective: float | None) -> dict[str, Any]:  # noqa: ANN401 - of any kind
+        """What ``plan.toml`` says of a plan: the objective from today, not from a first stage."""
+        return {"objective": objective if one.first is None else verify(one.problem, plan).objective}
+
+    plans = [(one, one.solution.plan, one.solution.objective) for one in answer.outcomes]
+    where = write_numbered([(one.problem, plan, fields(one, plan, value)) for one, plan, value in plans], plan_out)
+    for number, one in enumerate(answer.outcomes, 1):
+        if plan_out is not None and one.first is not None:
+            folder = plan_out / f"{number}"
+            write_plan(one.problem, one.first, fields(one, one.first, None), folder / "first")
+            where.append(f"The way: mast-opt steps {folder}/instance {folder}/first {folder}/plan")
+    return where
 
 
 def _where(out: Path, broken: Sequence[Violation]) -> str:

@@ -16,7 +16,8 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver
-from mast_opt.planner.analysis.migration_plan import Way, way_to
+from mast_opt.planner.analysis.first_stage import Solve, recovery, way
+from mast_opt.planner.analysis.migration_plan import NO_WAY, Way, way_of
 from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, region_loss, unavoidable
 from mast_opt.planner.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
 from mast_opt.planner.analysis.solves import solving
@@ -28,8 +29,9 @@ from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Loss
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.problem import PlanT, Problem, ProblemT
-from mast_opt.problems.registry import SolverName, check_plan
+from mast_opt.problems.registry import SolverName, check_plan, kind_of
 from mast_opt.problems.search.params import Params
 
 OBJECTIVES = ("worst", "weighted")
@@ -56,12 +58,12 @@ class Outcome(Generic[PlanT]):
     base plan."""
     lost: Loss | None = None
     """Data that the scenario destroys, and the work that reads it; None where a kind has no data that can be lost."""
-
-    @property
-    def unavoidable(self) -> float:
-        """The part of the objective that is work whose data is lost, which no plan can change; 0 where the terms are
-        minimised one after another."""
-        return unavoidable(self.problem, self.lost)
+    unavoidable: float = 0.0
+    """The part of the objective that is work whose data is lost, which no plan can change; 0 where the terms are
+    minimised one after another."""
+    first: PlanT | None = None
+    """First stage after the loss of regions: a plan without copies, from which the solution's terms count; None where
+    no work starts sooner by it."""
 
     @property
     def after_loss(self) -> RegionLoss | None:
@@ -72,9 +74,21 @@ class Outcome(Generic[PlanT]):
         return region_loss(self.name, verdict.metrics, self.lost, self.solution.status is Status.OPTIMAL)
 
     @cached_property
+    def order(self) -> Order | None:
+        """The steps from today, as it is in the scenario, to its plan; None without a plan or an order."""
+        return way(self.problem, self.first, self.solution.plan)
+
+    @property
     def way(self) -> Way:
-        """The way from today, as it is in the scenario, to its plan."""
-        return way_to(self.problem, self.solution.plan)
+        """The size of the way from today, as it is in the scenario, to its plan."""
+        return NO_WAY if self.order is None else way_of(self.problem, self.order)
+
+    @cached_property
+    def over_supply(self) -> tuple[Mapping[int, float], ...]:
+        """Tier → GPUs over the supply, in the first stage and in the plan; nothing without a first stage."""
+        over = kind_of(self.problem).analysis.hooks().over_supply
+        plans = [plan for plan in (self.first, self.solution.plan) if plan is not None]
+        return () if self.first is None or over is None else tuple(over(self.problem, plan) for plan in plans)
 
     @property
     def open_gap(self) -> float | None:
@@ -209,12 +223,13 @@ def whatif(
         def outcome(name: str) -> Outcome[PlanT]:
             instance = instances[name]
             begin = None if before is None else questions.adapted(instance, before)
-            least = unavoidable(instance, losses[name])
-            solution = base if name == BASE else _solved(partial(pool.solve, solver, instance), begin, given, least)
+            solution, least, stage = base, unavoidable(instance, losses[name]), None
+            if name != BASE:
+                solution, least, stage = _planned(partial(pool.solve, solver), instance, begin, given, losses[name])
             unknown = before is None or solution.plan is None
             moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
             base_verdict = None if begin is None else kind.verification.verify(instance, begin)
-            found = Outcome(name, instance, solution, moved, base_verdict, losses[name])
+            found = Outcome(name, instance, solution, moved, base_verdict, losses[name], least, stage)
             if on_outcome is not None:
                 on_outcome(found)
             return found
@@ -262,6 +277,28 @@ def _open_gap(solution: Solution[Any], least: float) -> float | None:
     if solution.objective is None or solution.bound is None:
         return None
     return relative_gap(solution.objective - least, max(0.0, solution.bound - least))
+
+
+def _planned(
+    solve: Solve[PlanT],
+    instance: Problem[PlanT],
+    begin: PlanT | None,
+    given: Mapping[str, Any],
+    loss: Loss | None,
+) -> tuple[Solution[PlanT], float, PlanT | None]:
+    """The solution of a scenario, the part of its objective that no plan can change, and its first stage."""
+    clock = Clock(given["time_limit_s"])
+
+    def solved(
+        of: Problem[PlanT], start: PlanT | None, limits: Mapping[str, Any], lost: Loss | None
+    ) -> Solution[PlanT]:
+        """A solution within the gap asked for of what a plan can change."""
+        return _solved(partial(solve, of), start, limits, unavoidable(of, lost))
+
+    found = None if loss is None else recovery(instance, loss, begin, solve, solved, given)
+    if found is not None:
+        return found.solution, found.unavoidable, found.first
+    return solved(instance, begin, {**given, "time_limit_s": clock.budget_s()}, loss), unavoidable(instance, loss), None
 
 
 def _solved(

@@ -7,7 +7,7 @@ from datetime import timedelta
 from mast_opt.core.wording import UNKNOWN, gpus, percent, plain
 from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
 from mast_opt.planner.report.result_sections import compared_rows
-from mast_opt.problems.kind.migration_plan import Move, Order, Stopped
+from mast_opt.problems.kind.migration_plan import Move, Order, waits_for
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
 from mast_opt.problems.registry import kind_named
 
@@ -140,12 +140,6 @@ def down_section(order: Order) -> Section:
     note = "It runs nowhere until the wave in which it starts has ended."
     note += f" The plan does not start {refused:,} of these again." if refused else ""
     return Section("Work down from the start", tuple(head for head, _ in kept), rows, note)
-
-
-def waits_for(one: Stopped) -> str:
-    """What work that is down from the start waits for, in words; empty where it starts at once or never."""
-    copies = f"copies of {', '.join(one.waits_for)}" if one.waits_for else ""
-    return copies or (f"room in {', '.join(one.room_in)}" if one.room_in else "")
 
 
 def stops_section(order: Order) -> Section:

@@ -17,11 +17,12 @@ from mast_opt.planner.analysis.periods import Periods
 from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from mast_opt.planner.analysis.region_loss import RegionLoss
-from mast_opt.planner.analysis.whatif import WhatIf
+from mast_opt.planner.analysis.whatif import Outcome, WhatIf
 from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.analysis_hooks import Loss, Risk
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.migration_plan import waits_for
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, listed
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.registry import kind_of
@@ -35,11 +36,16 @@ OVER = (
     "Days over: those that the steps take beyond the 'days' of the instance; 'mast-opt steps' says what would mend it."
 )
 """Note on days that are marked."""
-WITH_COPIES = (
-    "With new copies: planned again, as after some days. 'report' and 'solve --goals' have the first days, before any "
-    "copy, and 'explain --risk' the data of every region."
+PLANNED_AGAIN = (
+    "Planned again, with the copies that limits allow, as after some days. 'report' and 'solve --goals' have the first "
+    "days, before any copy, and 'explain --risk' the data of every region."
 )
 """Note on the GPUs that are missing in scenarios that lose regions."""
+FIRST_STAGE = (
+    "The first stage copies nothing, and the plan is solved from there: its terms count from the first stage. 'steps' "
+    "with both plans has the way."
+)
+"""Note on a first stage after the loss of regions."""
 UNPROVEN_LOSS = "Not proven: too little time or too large; 'solve --goals' with a longer --time-limit leaves more time."
 """Note where the worst loss of a region was looked for and not found."""
 BILL = (
@@ -146,7 +152,7 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
         lost = (Head("scenario"), Head("lost datasets"), Head("lost TB", Form.AMOUNT), Head(f"lost {noun}s"))
         names_of = [(name, ", ".join(one.datasets), one.tb, ", ".join(one.work)) for name, one in losses.items()]
         found.append(Section("Lost data", lost, tuple(names_of)))
-    found += missing_sections(answer)
+    found += [*missing_sections(answer), *recovery_sections(answer)]
     robust = answer.robust
     if robust is not None:
         columns = (Head("scenario"), Head(f"with these {robust.decided}", Form.AMOUNT), Head("base plan", Form.AMOUNT))
@@ -165,11 +171,50 @@ def over_words(answer: WhatIf[Any]) -> str:
 
 
 def missing_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
-    """The GPUs that are missing in scenarios that lose regions, with new copies; nothing without such scenarios."""
+    """The GPUs that are missing in scenarios that lose regions; nothing without such scenarios."""
     lost = {one.name: one.after_loss for one in answer.outcomes if one.after_loss is not None}
-    rows = _missing_rows("GPUs missing, with new copies", tuple(lost.values()))
+    rows = _missing_rows("GPUs missing, planned again", tuple(lost.values()))
     heads = (Head("figure"), *Form.TEXT.heads(*lost))
-    return (Section("What is missing where regions are lost", heads, rows, WITH_COPIES),) if lost else ()
+    return (Section("What is missing where regions are lost", heads, rows, PLANNED_AGAIN),) if lost else ()
+
+
+def recovery_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
+    """When the work of lost regions starts again, and what is over the supply by tier, as far as there is any."""
+    found = []
+    for one in answer.outcomes:
+        rows = _starts(one)
+        if rows:
+            heads = (
+                Head("work"),
+                Head("tier", Form.COUNT),
+                Head("GPUs used", Form.GPUS),
+                Head("starts on day", Form.COUNT),
+            )
+            note = "GPUs are those that it used." + (" " + FIRST_STAGE if one.first is not None else "")
+            found.append(Section(f"Work of lost regions, {one.name}", (*heads, Head("how")), rows, note))
+        if one.over_supply:
+            first, then = one.over_supply
+            tiers = tuple((tier, first[tier], then[tier]) for tier in first)
+            columns = (Head("tier", Form.COUNT), *Form.GPUS.heads("first stage", "plan"))
+            found.append(Section(f"GPUs over the supply, {one.name}", columns, tiers))
+    return tuple(found)
+
+
+def _starts(one: Outcome[Any]) -> tuple[tuple[Cell, ...], ...]:
+    """Rows of the work that is down from the start in a scenario; work whose data is lost in one row a tier."""
+    down = [] if one.order is None else [row for row in one.order.stopped if row.lost is not None]
+    names = set() if one.lost is None else set(one.lost.work)
+    gone: dict[int | None, list[float]] = {}
+    rows: list[tuple[Cell, ...]] = []
+    for row in down:
+        if row.days is None and row.what in names:
+            gone.setdefault(row.tier, []).append(row.gpus)
+            continue
+        early = "first stage" if one.first is not None else "at once"
+        how = "refused" if row.days is None else f"after {waits_for(row)}" if waits_for(row) else early
+        rows.append((row.what, row.tier, row.gpus, row.days, how))
+    lost = ((counted(len(each), "workload"), tier, sum(each), None, "data is lost") for tier, each in gone.items())
+    return (*rows, *lost)
 
 
 def _missing_rows(

@@ -428,6 +428,14 @@ class AnalysisHooks:
     after_loss: Callable[[Any, Any, str], tuple[Any, Loss]] | None = None
     """(instance, plan, region) → the instance in which only work is placed again after the loss of the region, and that
     loss; None where a kind has no data to lose."""
+    first_stage: Callable[[Any], Any | None] | None = None
+    """The instance after a loss → that in which work is placed again and no data is copied or deleted, None where no
+    work that is down may run; None where a kind has no copies."""
+    restarted: Callable[[Any, Any, Loss], tuple[Any, Loss]] | None = None
+    """(instance after a loss, its first stage, the loss) → the instance once that is carried out, and the loss as
+    counted from there."""
+    over_supply: Callable[[Any, Any], Mapping[int, float]] | None = None
+    """(problem, plan) → GPUs over the supply by tier, those of a tier on top of the tiers before it."""
     risk: Callable[[Any, Any | None], Risk] | None = None
     """(instance, plan or None for today) → what depends on each region; None where a kind has no data to lose."""
     expansion: Expansion | None = None

@@ -156,3 +156,9 @@ class Order(Summarised):
     def last_date(self) -> str | None:
         """ISO date of the day on which the last step ends; None where days are only counted."""
         return self.date_of(None if self.days is None else self.days - 1)
+
+
+def waits_for(one: Stopped) -> str:
+    """What work that is down from the start waits for, in words; empty where it starts at once or never."""
+    copies = f"copies of {', '.join(one.waits_for)}" if one.waits_for else ""
+    return copies or (f"room in {', '.join(one.room_in)}" if one.room_in else "")

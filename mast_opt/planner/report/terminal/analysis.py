@@ -21,6 +21,7 @@ from mast_opt.planner.report.result_sections import (
     missing_sections,
     over_words,
     purchase_sections,
+    recovery_sections,
     region_risk_section,
     single_copy_section,
 )
@@ -149,8 +150,8 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
             reasons = [conflict.message for conflict in one.solution.conflicts] or [one.solution.message]
             print_words(console, f"{one.name}: {'; '.join(reasons)}", style="yellow")
     _show_figures(console, outcomes)
-    for section in missing_sections(answer):
-        show_section(console, section, None)
+    for section in (*missing_sections(answer), *recovery_sections(answer)):
+        show_section(console, section, TOP_ROWS if section.title.startswith("Work") else None)
     if answer.robust is not None:
         show_robust(console, answer.robust)
 

@@ -5,18 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.core.units import MILLI
 from mast_opt.core.wording import counted, listed
 from mast_opt.problems.data_placement.analysis import scenarios
 from mast_opt.problems.data_placement.analysis.alternatives import WORKLOAD_CHOICES
 from mast_opt.problems.data_placement.analysis.dataset_alternatives import DATASET_CHOICES
 from mast_opt.problems.data_placement.analysis.elastic_program import relief
 from mast_opt.problems.data_placement.analysis.joint_periods import JOINT
-from mast_opt.problems.data_placement.analysis.losses import adapted, risk, settle_loss
+from mast_opt.problems.data_placement.analysis.losses import adapted, risk, settle_loss, unavoidable_terms
 from mast_opt.problems.data_placement.analysis.purchases import EXPANSION
-from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
+from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE, with_replicas_only
 from mast_opt.problems.data_placement.goals import least_change
-from mast_opt.problems.data_placement.plan import RELATIONS, Plan, filled, today
-from mast_opt.problems.data_placement.problem import DataPlacement, Ints
+from mast_opt.problems.data_placement.plan import RELATIONS, Plan, filled, gpu_demand, today
+from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups, Loss, Rolling
 
 NAMED = 3
@@ -102,9 +103,35 @@ def after_loss(problem: DataPlacement, plan: Plan, region: str) -> tuple[DataPla
     """
     changes = {"lose_regions": [region]}
     settled, loss = settle_loss(problem, scenarios.lose_regions(problem, [region]), changes, plan)
-    left = scenarios.priced(TWO_STAGE.recourse(settled, plan, False))
-    left = replace(left, limits={})
-    return least_change(left).applied_to(left), loss
+    return _placed_again(replace(settled, limits={}), plan.place), loss
+
+
+def first_stage(problem: DataPlacement) -> DataPlacement | None:
+    """The instance with its replicas as they are, where work is placed by the goal ``least-change``; None where no work
+    of a lost region may run anywhere."""
+    p = problem
+    down = p.current_runs.workload[p.gone[p.current_runs.region]]
+    return _placed_again(p, p.datasets.stored) if p.allowed[down].any() else None
+
+
+def _placed_again(problem: DataPlacement, held: Bools) -> DataPlacement:
+    """The instance with replicas that are decided, where work is placed by the goal ``least-change``."""
+    left = scenarios.priced(with_replicas_only(problem, held))
+    return least_change(left).applied_to(left)
+
+
+def restarted(problem: DataPlacement, plan: Plan, loss: Loss) -> tuple[DataPlacement, Loss]:
+    """The instance after a loss once a plan without copies is carried out, and the loss as counted from there."""
+    after = scenarios.carried(problem, plan)
+    names = set(loss.work)
+    readers = np.array([name in names for name in problem.workloads.labels], np.bool_)
+    return after, replace(loss, unavoidable=unavoidable_terms(after, readers))
+
+
+def over_supply(problem: DataPlacement, plan: Plan) -> dict[int, float]:
+    """Tier → GPUs over the supply, those of a tier on top of the tiers before it."""
+    over = np.maximum(gpu_demand(problem, plan) - problem.regions.supply_mgpu[:, :, None], 0).sum(axis=(0, 1)) / MILLI
+    return dict(zip(problem.tiers, np.diff(over, prepend=0.0).tolist(), strict=True))
 
 
 QUESTIONS = AnalysisHooks(
@@ -119,6 +146,9 @@ QUESTIONS = AnalysisHooks(
     adapted=adapted,
     loss=settle_loss,
     after_loss=after_loss,
+    first_stage=first_stage,
+    restarted=restarted,
+    over_supply=over_supply,
     risk=risk,
     expansion=EXPANSION,
     change_groups=change_groups,

@@ -55,10 +55,10 @@ def settle_loss(
     )
     settled = settled if plan is None else replace(settled, current_runs=plan.running())
     loss = replace(loss_of(problem, lost), fewer_copies=tuple(problem.datasets.labels[i] for i in fewer))
-    return settled, replace(loss, unavoidable=_unavoidable(settled, readers))
+    return settled, replace(loss, unavoidable=unavoidable_terms(settled, readers))
 
 
-def _unavoidable(p: DataPlacement, readers: Bools) -> dict[str, float]:
+def unavoidable_terms(p: DataPlacement, readers: Bools) -> dict[str, float]:
     """Costs, by term, of work that runs nowhere: its demand is not served, and it leaves where it runs today."""
     weight = p.tier_weight[p.workloads.tier] * p.demand_mgpu
     gone = readers[p.current_runs.workload]

@@ -67,7 +67,12 @@ def recourse(scenario: DataPlacement, plan: Plan, before: bool) -> DataPlacement
     """
     if before:
         return replace(scenario, datasets=replace(scenario.datasets, pinned=plan.place.copy(), forbidden=~plan.place))
-    held = plan.place & alive(scenario)
+    return with_replicas_only(scenario, plan.place)
+
+
+def with_replicas_only(scenario: DataPlacement, place: Bools) -> DataPlacement:
+    """The scenario with these replicas in place, as far as it lets them be of use, and no others."""
+    held = place & alive(scenario)
     fixed = scenario.with_columns(
         {
             "datasets.stored": held,

@@ -1,0 +1,90 @@
+"""First stage after the loss of regions: a plan without copies, by which work starts at once, and the plan from it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+from mast_opt.core.errors import UsageError
+from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.analysis.region_loss import unavoidable
+from mast_opt.planner.solving import Solution
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.problems.kind.analysis_hooks import Loss
+from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.origin import made_for
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import kind_of
+
+FIRST_SHARE = 0.3
+"""Share of the time limit for the first stage, whose program has no replicas to decide."""
+
+Solve = Callable[[Any, PlanT | None, Mapping[str, Any]], Solution[PlanT]]
+"""(instance, plan to begin with, limits) → solution."""
+
+
+@dataclass(frozen=True)
+class Recovery(Generic[PlanT]):
+    """A first stage, and the plan that is solved from it."""
+
+    first: PlanT
+    solution: Solution[PlanT]
+    """Its terms count from the first stage."""
+    unavoidable: float
+    """Part of its objective that is work whose data is lost, which no plan can change."""
+
+
+def recovery(
+    problem: Problem[PlanT],
+    loss: Loss,
+    begin: PlanT | None,
+    solve: Solve[PlanT],
+    solved: Callable[[Any, PlanT | None, Mapping[str, Any], Loss], Solution[PlanT]],
+    limits: Mapping[str, Any],
+) -> Recovery[PlanT] | None:
+    """The first stage of an instance that has lost regions, and the plan from there.
+
+    None where no work starts sooner by it: what is down waits for no copies, its data is lost, or nothing runs without
+    copies within the limits.
+
+    Args:
+        problem: the instance after the loss.
+        loss: the data that is gone, and the work that reads it.
+        begin: a plan to begin with.
+        solve: see ``Solve``.
+        solved: the same, within the gap asked for of what a plan can change after a loss.
+        limits: of the solves; the time limit is for both.
+    """
+    kind = kind_of(problem)
+    hooks = kind.analysis.hooks()
+    if hooks.first_stage is None or hooks.restarted is None or loss.gpus is None:
+        return None
+    clock, at_once = Clock(limits["time_limit_s"]), hooks.first_stage(problem)
+    if at_once is None:
+        return None
+    early = solve(at_once, begin, {**limits, "time_limit_s": clock.budget_s(FIRST_SHARE)}).plan
+    first = None if early is None else made_for(problem, early)
+    started = {one.what for one in _down(problem, first) if one.days is not None}
+    if first is None or not started:
+        return None
+    after, rest = hooks.restarted(problem, first, loss)
+    found = solved(after, first, {**limits, "time_limit_s": clock.budget_s()}, rest)
+    plan = None if found.plan is None else made_for(problem, found.plan)
+    waiting = {one.what for one in _down(problem, plan) if one.waits_for or one.room_in}
+    if not waiting & started:
+        return None
+    return Recovery(first, replace(found, plan=plan), unavoidable(after, rest))
+
+
+def _down(problem: Problem[PlanT], plan: PlanT | None) -> tuple[Any, ...]:
+    """Work that is down from the start on the way to a plan; nothing without a plan, or where it breaks a limit."""
+    order = way(problem, plan)
+    return () if order is None else tuple(one for one in order.stopped if one.lost is not None)
+
+
+def way(problem: Problem[PlanT], *plans: PlanT | None) -> Order | None:
+    """The steps through plans, of which None are left out; None where they cannot be ordered."""
+    stated = [plan for plan in plans if plan is not None]
+    try:
+        return steps(problem, stated[0], then=stated[1:]) if stated else None
+    except UsageError:
+        return None

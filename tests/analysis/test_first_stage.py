@@ -1,0 +1,73 @@
+"""The first stage after the loss of a region: what starts without copies, and the plan from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mast_opt
+from mast_opt import Scenario
+from mast_opt.planner.report.result_sections import recovery_sections
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.kind.presentation import Section
+
+LOST = Scenario("home is lost", {"lose_regions": ["home"]})
+
+
+def company() -> DataPlacement:
+    """Of work at home, that with a copy elsewhere can run there over the supply at once, or two days later within it
+    where its data is copied to; ``gone`` has no other copy."""
+    builder = mast_opt.DataPlacementBuilder("company", remote_reads="forbid", days=9)
+    builder.add_region("home", storage_tb=9, cpu_cores=9, gpus={"a100": 12})
+    builder.add_region("full", storage_tb=9, cpu_cores=9, gpus={"a100": 4})
+    builder.add_region("free", storage_tb=9, cpu_cores=9, gpus={"a100": 8}, ingress_tb_per_day=1)
+    for name, tier, held in (("first", 0, ["home", "full"]), ("second", 1, ["home", "full"]), ("gone", 0, ["home"])):
+        builder.add_dataset(f"data-{name}", size_tb=2, replicas=held)
+        reads = {f"data-{name}": 1}
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus={"a100": 4}, reads=reads, current_region="home")
+    return builder.build()
+
+
+def recovered(**changes: object) -> tuple[mast_opt.WhatIf[Any], tuple[Section, ...]]:
+    answer = mast_opt.whatif(company(), [Scenario("it", {**LOST.changes, **changes})], solver="highs", threads=1)
+    return answer, recovery_sections(answer)
+
+
+def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied() -> None:
+    answer, (work, over) = recovered()
+    (one,) = answer.outcomes
+    assert work.rows == (
+        ("first", 0, 4.0, 1, "first stage"),
+        ("second", 1, 4.0, 1, "first stage"),
+        ("1 workload", 0, 4.0, None, "data is lost"),
+    )
+    assert over.rows == ((0, 0.0, 0.0), (1, 4.0, 0.0))
+    assert one.first is not None
+    assert one.solution.plan is not None
+    for plan in (one.first, one.solution.plan):
+        assert mast_opt.verify(one.problem, plan).ok
+    order = mast_opt.steps(one.problem, one.first, then=[one.solution.plan])
+    assert sorted((move.day or 0, move.action, move.what) for move in order.moves if move.action != "delete") == [
+        (0, "copy", "data-first"),
+        (0, "start", "first"),
+        (0, "start", "second"),
+        (1, "copy", "data-first"),
+        (1, "move", "first"),
+    ]
+    assert one.way.days == order.days
+
+
+def test_without_copies_there_is_one_stage() -> None:
+    """Where copies are forbidden, the plan is the first stage."""
+    answer, (work,) = recovered(limits={"copied_tb": 0})
+    assert answer.outcomes[0].first is None
+    assert [row[-1] for row in work.rows] == ["at once", "at once", "data is lost"]
+
+
+def test_the_unavoidable_part_is_that_of_the_plan_from_the_first_stage() -> None:
+    """``gone`` is a third of the GPUs: nothing else is left open or over the supply."""
+    answer, _ = recovered()
+    (one,) = answer.outcomes
+    assert one.solution.verdict is not None
+    assert one.solution.verdict.terms["unserved"] > 0
+    assert one.solution.objective is not None
+    assert 0 <= one.solution.objective - one.unavoidable < 1

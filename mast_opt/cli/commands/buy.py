@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.commands.periods import check_new_folder, proven, write_numbered
+from mast_opt.cli.commands.periods import check_new_folder, write_numbered
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -175,7 +175,9 @@ def _in_time(
             show_section(console, section, None)
 
     fields = {"solver": asked["solver"], "seed": limits.seed}
-    plans = [(one.instance, one.plan, {**fields, **proven(one.planned)}) for one in answer.periods]
+    plans = [
+        (one.instance, one.plan, {**fields, "objective": one.planned.solution.objective}) for one in answer.periods
+    ]
     where = write_numbered(plans, plan_out)
     run.record["plan_out"] = str(plan_out) if where else None
     return answered(run, f"{problem.name}: what to order when", sections, out, show, (code, words), where)

@@ -102,7 +102,7 @@ def command(
     found = answer.periods if together is None or not together.periods else together.periods
     fields = {"solver": solver, "seed": limits.seed}
     where = write_numbered(
-        [(one.instance, one.solution.plan, {**fields, **proven(one)}) for one in found],
+        [(one.instance, one.solution.plan, {**fields, **_proven(one)}) for one in found],
         plans,
     )
     run.record["plans"] = None if plans is None else str(plans)
@@ -120,7 +120,7 @@ def command(
     return answered(run, f"{problem.name}: periods", sections, out, show, ending, where)
 
 
-def proven(period: Period[Any]) -> dict[str, Any]:
+def _proven(period: Period[Any]) -> dict[str, Any]:
     """Fields of ``plan.toml`` on what was proven of a period's plan."""
     return {"objective": period.solution.objective, "bound": period.solution.bound}
 

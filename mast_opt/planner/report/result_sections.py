@@ -57,7 +57,7 @@ WIDE = 0.05
 """Gap of a plan above which the note says that more time finds better ones."""
 CHAINED = (
     "Each plan is at the target and begins with the one before, with all that is bought by then. In 'solve' and "
-    "'periods' GPUs over the supply only have a price: '--limit overload_gpus=0' holds a target of 1 there."
+    "'periods' GPUs over the supply only have a price: the limit overload_gpus = 0 holds a target of 1 there."
 )
 """Note on the plans behind the orders."""
 OVER_SUPPLY = (

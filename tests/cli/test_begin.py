@@ -95,6 +95,9 @@ def test_orders_and_periods_have_dates(call: Call, tmp_path: Path) -> None:
         folder = plans / f"{number}"
         ratio = call("verify", folder / "instance", folder / "plan", "--json").record["metrics"]["peak_ratio"]
         assert ratio == pytest.approx(one["worst_ratio"], abs=1e-3)
+    before, now = ((plans / name).read_text() for name in ("1/plan/placements.csv", "2/instance/replicas.csv"))
+    assert sorted(before.splitlines()) == sorted(now.splitlines())
+    assert call("steps", plans / "2" / "instance", plans / "2" / "plan").code == 0
     assert "give a new folder" in " ".join(call(*kept).err.split())
     planned = call("periods", book, "--periods", file, "--begin", BEGIN, "--json").record
     assert [one["begins_date"] for one in planned["periods"]] == ["2027-02-26", "2027-06-26"]

@@ -8,7 +8,7 @@ from typing import Any, Generic
 import numpy as np
 
 from mast_opt.core.solve_result import SolveParams, Status
-from mast_opt.core.wording import plain
+from mast_opt.core.wording import counted, plain
 from mast_opt.planner.analysis.migration_plan import way_to
 from mast_opt.planner.analysis.periods import Chain, Period
 from mast_opt.planner.analysis.purchase_question import Bill, Purchase, Question
@@ -116,10 +116,13 @@ def _from_today(chain: Chain, question: Question, steps: Steps, plan: object) ->
     )
     chain.done[-1] = replace(last, instance=instance, solution=solution, moved=chain.moved(last.instance, solution))
     way = way_to(chain.rolling.unhurried(last.instance), plan)
-    words = "no plan at the target " + ("is" if stuck else "was found in time that is")
-    words += " within its limits from the plan before; the one shown is from today, and moves are from the plan before"
+    words = (
+        "no plan at the target " + ("is within reach of" if stuck else "was found in time from") + " the plan before"
+    )
+    words += "; the one shown begins from today"
     if way.days is not None:
-        words += f": {way.days} days of copies, where {plain(float(chain.rolling.days(last.instance)))} are allowed"
+        allowed = plain(float(chain.rolling.days(last.instance)))
+        words += f" and takes {counted(way.days, 'day')} from the plan before, where copies may take {allowed}"
     return words
 
 

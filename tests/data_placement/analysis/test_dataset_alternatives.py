@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
+from mast_opt.core.verdict import Violation
 from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.analysis.alternatives import phrase
 from mast_opt.problems.data_placement.analysis.dataset_alternatives import alternatives, now
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, VIDEO
@@ -48,20 +50,20 @@ def test_bans_pins_and_missing_links_forbid() -> None:
     assert VIDEO != IMAGES
 
 
-def test_too_few_copies_are_told_from_too_many() -> None:
-    builder = mast_opt.DataPlacementBuilder("copies", remote_reads="price")
-    for name in ("east", "west", "north"):
-        builder.add_region(name, storage_tb=9, cpu_cores=9)
-    builder.add_dataset("logs", size_tb=1, replicas=["east", "west"], copies_min=2)
-    builder.add_dataset("clicks", size_tb=1, replicas=["east"], copies_min=0, copies_max=1)
-    builder.add_workload("rank", tier=0, cpu_cores=1, reads={"logs": 1, "clicks": 1}, current_region="east")
-    problem = builder.build()
-    plan = some(mast_opt.solve(problem, "highs", threads=1).plan)
-    logs, clicks = mast_opt.explain(problem, plan, ["logs", "clicks"]).reasons
-    fewer = {words for option in logs.options for words in option.forbidden if "cop" in words}
-    assert "dataset logs would have 1 copy, fewer than its minimum of 2" in fewer
-    more = {words for option in clicks.options for words in option.forbidden if "cop" in words}
-    assert more >= {"dataset clicks would have 2 copies, more than its maximum of 1"}
+@pytest.mark.parametrize(
+    ("limits", "over", "limit", "words"),
+    [
+        ((2, 3), 1, 2, "1 copy, fewer than its minimum of 2"),
+        ((1, 2), 1, 2, "3 copies, more than its maximum of 2"),
+        ((1, 1), 2, 1, "3 copies, more than its maximum of 1"),
+        ((2, 2), 1, 2, "a number of copies other than 2"),
+    ],
+)
+def test_too_few_copies_are_told_from_too_many(limits: tuple[int, int], over: int, limit: int, words: str) -> None:
+    least, most = (np.full(len(PROBLEM.datasets), one) for one in limits)
+    problem = PROBLEM.with_columns({"datasets.copies_min": least, "datasets.copies_max": most})
+    violation = Violation("copies", ("logs",), over, limit, "replicas")
+    assert phrase(problem, violation) == f"dataset logs would have {words}"
 
 
 def test_a_name_of_a_workload_and_a_dataset_asks_about_both() -> None:

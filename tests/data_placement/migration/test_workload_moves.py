@@ -344,8 +344,8 @@ def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
     assert then is not None
     order = mast_opt.steps(problem, first, date(2026, 12, 21), then=[then])
     assert [(move.wave, move.day, move.action, move.what, move.target) for move in order.moves] == [
-        (0, 0, "start", "large", "full"),
         (0, 0, "start", "first", "full"),
+        (0, 0, "start", "large", "full"),
         (1, 0, "copy", "data-last", "free"),
         (2, 0, "delete", "data-last", None),
         (2, 0, "start", "last", "free"),

@@ -51,7 +51,6 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
     "threads shown": (Path("/proc/self/task").is_dir(), "a system that shows the threads of a process, as Linux does"),
     "/dev/full": (sys.platform == "linux", "/dev/full, the output of Linux on which every write fails"),
     "setpriv": (shutil.which("setpriv") is not None, "setpriv of util-linux, with which CBC ends when we do"),
-    "ray": (sys.version_info < (3, 15), "Ray, which has no package for Python 3.15 yet"),
     "skypilot": (find_spec("sky") is not None, "SkyPilot (pip install 'mast-opt[skypilot]')"),
     "LibreOffice": (OFFICE is not None, "LibreOffice Calc (Debian: apt install libreoffice-calc)"),
     "PostgreSQL": (

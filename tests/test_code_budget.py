@@ -15,18 +15,18 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "mast_opt"
 DISTRICTS = ("problems", "planner", "live")
 BUDGET = {
-    "cli": 4462,
-    "core": 2156,
+    "cli": 4440,
+    "core": 2082,
     "live/hosts": 3914,
     "live/importers": 213,
     "live/loop": 4472,
     "live/policies": 4460,
     "live/reports": 547,
     "live/service": 3733,
-    "live/simulation": 4676,
+    "live/simulation": 4672,
     "live/slow_paths": 467,
     "live/store": 1107,
-    "planner/analysis": 3357,
+    "planner/analysis": 3328,
     "planner/bench": 1866,
     "planner/importers": 2075,
     "planner/io": 3370,

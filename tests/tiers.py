@@ -35,12 +35,11 @@ PROGRAMS = {
     "browser",
     "file size limits",
     "kube-apiserver",
-    "ray",
     "setpriv",
     "skypilot",
 }
 """Those of ``NEEDS`` that are another process, or stand for a full disk."""
-CHILDREN = {"cbc", "processes", "ray"}
+CHILDREN = {"cbc", "processes"}
 """Values of parameters of a test with which it starts processes."""
 COMPILES = "kernel_compilation import help_out"
 """In the command of a process that compiles kernels for ours: on its first run, a test may start it."""

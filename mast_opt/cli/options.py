@@ -64,13 +64,6 @@ Begin = Annotated[
     date | None, Parameter(help="The date of the first day, YYYY-MM-DD: days get dates.", converter=_a_date)
 ]
 Full = Annotated[bool, flag("Show every row of long tables.")]
-WorkersOption = Annotated[
-    str, Parameter(help="Where solves at the same time run: threads, processes of their own, or ray.")
-]
-RayOption = Annotated[
-    str | None,
-    Parameter(help="Spread the solves over the Ray cluster at this address (auto), as many as it has processors."),
-]
 Force = Annotated[bool, flag("Overwrite an existing output of the same type.")]
 Strict = Annotated[bool, flag("Treat warnings about the input as errors (exit code 2).")]
 Param = Annotated[

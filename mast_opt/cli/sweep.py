@@ -14,7 +14,6 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.core.errors import InputError, UsageError
-from mast_opt.core.executor import PROCESSES, RAY
 from mast_opt.core.solve_result import Event
 from mast_opt.live.simulation.run import unread
 from mast_opt.live.simulation.sweep import Cell, CellResult, Row, csv_text, run_sweep, table_of
@@ -86,7 +85,6 @@ def sweep(
     cells: Sequence[Cell],
     out: Path | None,
     *,
-    ray: str | None,
     processes: int | None,
     force: bool,
 ) -> Answer:
@@ -106,11 +104,10 @@ def sweep(
     if out is not None:
         _check_folder(out)
         check_writable(out)
-    if ray is None:
-        compile_for(run, list(dict.fromkeys(cell.policy for cell in cells)))
+    compile_for(run, list(dict.fromkeys(cell.policy for cell in cells)))
     size = processes or os.cpu_count() or 1
     with Interrupt(run, "every run that is complete") as interrupt, run.phase("solve"):
-        results = _watched(run, trace, cells, out, ray, size, interrupt.cancel)
+        results = _watched(run, trace, cells, out, size, interrupt.cancel)
         stopped = interrupt.happened
     rows = table_of(results)
     if out is not None:
@@ -143,7 +140,6 @@ def _watched(
     trace: JobTrace,
     cells: Sequence[Cell],
     out: Path | None,
-    ray: str | None,
     size: int,
     cancel: threading.Event,
 ) -> list[CellResult]:
@@ -166,9 +162,7 @@ def _watched(
             trace,
             cells,
             out,
-            where=PROCESSES if ray is None else RAY,
-            size=size,
-            address=ray or "",
+            processes=size,
             cancel=cancel,
             on_done=count,
         )

@@ -169,8 +169,7 @@ def test_one_run_at_another_load(call: Call, tmp_path: Path) -> None:
         (("--seed", "3..1"), "the smaller one first"),
         (("--seed", "1,1"), "expected each value once"),
         (("--seed", "1..999999"), "at most 10,000 seeds"),
-        (("--ray", "auto"), "are for sweeps"),
-        (("--processes", "2"), "are for sweeps"),
+        (("--processes", "2"), "is for sweeps"),
     ],
 )
 def test_lists_that_cannot_be(call: Call, options: tuple[str, ...], words: str) -> None:

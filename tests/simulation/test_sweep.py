@@ -1,10 +1,8 @@
-"""Sweeps: every run once, in processes and on Ray alike, kept when it is complete; and the table of their figures."""
+"""Sweeps: every run once, kept when it is complete; and the table of their figures."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -12,11 +10,9 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.executor import PROCESSES, THREADS
 from mast_opt.live.simulation.sweep import Cell, CellResult, Window, cells_of, csv_text, run_sweep, table_of
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from mast_opt.live.simulation.variants import variant
-from tests.platforms import needs
 
 SMALL = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"
 
@@ -27,7 +23,7 @@ def trace() -> JobTrace:
 
 
 def swept(
-    trace: JobTrace, cells: tuple[Cell, ...], folder: Path | None, where: str = THREADS, most: int | None = None
+    trace: JobTrace, cells: tuple[Cell, ...], folder: Path | None, processes: int = 0, most: int | None = None
 ) -> tuple[list[CellResult], list[str]]:
     """The results, and the labels of runs that were made now; ``most``: cancelled after so many."""
     cancel, made, lock = threading.Event(), list[str](), threading.Lock()
@@ -39,7 +35,7 @@ def swept(
             if most is not None and len(made) >= most:
                 cancel.set()
 
-    return run_sweep(trace, cells, folder, where=where, size=2, cancel=cancel, on_done=done), made
+    return run_sweep(trace, cells, folder, processes=processes, cancel=cancel, on_done=done), made
 
 
 def test_every_policy_at_every_load_with_every_seed(trace: JobTrace, tmp_path: Path) -> None:
@@ -82,34 +78,8 @@ def test_an_interrupted_sweep_goes_on(trace: JobTrace, tmp_path: Path) -> None:
 @pytest.mark.second_tier
 def test_processes_give_the_same(trace: JobTrace) -> None:
     cells = cells_of(("fifo", "las"), (2.0,), (1,), {}, (), Window())
-    here, there = (swept(trace, cells, None, where)[0] for where in (THREADS, PROCESSES))
+    here, there = (swept(trace, cells, None, processes)[0] for processes in (0, 2))
     assert [one.metrics for one in here] == [one.metrics for one in there]
-
-
-ON_RAY = """
-import sys, threading
-import ray
-from mast_opt.core.executor import RAY, THREADS
-from mast_opt.live.simulation.sweep import Window, cells_of, run_sweep
-from mast_opt.live.simulation.traces.trace import read_trace
-ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
-trace = read_trace(sys.argv[1])
-cells = cells_of(("fifo", "sjf"), (2.0,), (1,), {}, (), Window())
-found = [
-    run_sweep(trace, cells, None, where=where, size=1, cancel=threading.Event(), on_done=lambda result, there: None)
-    for where in (THREADS, RAY)
-]
-ray.shutdown()
-assert [one.metrics for one in found[0]] == [one.metrics for one in found[1]], found
-assert len(found[1]) == 2
-"""
-
-
-@needs("ray")
-def test_a_ray_cluster_gives_the_same() -> None:
-    command = [sys.executable, "-c", ON_RAY, str(SMALL)]
-    ended = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    assert ended.returncode == 0, ended.stderr[-3000:]
 
 
 def test_parameters_of_all_and_of_one_policy() -> None:

@@ -50,7 +50,6 @@ def command(
     seed: Annotated[
         str, Parameter(help="0: jobs come as in the trace; others: in another order. 1..10 or 1,2: a sweep.")
     ] = "0",
-    ray: Annotated[str | None, Parameter(help="Spread a sweep over the Ray cluster at this address (auto).")] = None,
     processes: Annotated[
         int | None, at_least(1, "Runs of a sweep at a time; one for each processor unless given.")
     ] = None,
@@ -88,9 +87,9 @@ def command(
     params = named_values("--param", param, "rule=share")
     cells = cells_of(*grid_of(policy, load, seed), params, paths, Window(warm_up, until))
     if len(cells) > 1:
-        return sweep(run, trace, cells, out, ray=ray, processes=processes, force=force)
-    if ray is not None or processes is not None:
-        raise UsageError("--ray and --processes are for sweeps: several policies, seeds or loads")
+        return sweep(run, trace, cells, out, processes=processes, force=force)
+    if processes is not None:
+        raise UsageError("--processes is for sweeps: several policies, seeds or loads")
     if out is not None:
         check_replaceable(out, force)
         check_writable(out)

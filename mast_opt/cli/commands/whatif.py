@@ -47,8 +47,6 @@ def command(
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
     jobs: Annotated[int, options.at_least(1, "Scenarios solved at the same time.")] = 1,
-    workers: options.WorkersOption = "threads",
-    ray: options.RayOption = None,
     param: options.Param = None,
     params: options.ParamFile = None,
     out: Annotated[
@@ -88,7 +86,7 @@ def command(
 
     Then:
 
-        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --jobs 4 --workers processes
+        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --jobs 4
         mast-opt whatif my-instance --scenarios what-if.toml --robust worst --out robust-plan
         mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --out scenarios.xlsx --plan-out after
         mast-opt whatif my-instance --scenarios what-if.toml --json | jq '.scenarios[].metrics.peak_ratio'
@@ -129,8 +127,6 @@ def command(
                 robust=robust,
                 solver=solver,
                 jobs=jobs,
-                workers=workers,
-                ray=ray,
                 params=chosen,
                 on_outcome=lambda one: run.say(
                     f"planned: {one.name}, {one.solution.outcome}, "

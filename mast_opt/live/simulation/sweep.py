@@ -7,6 +7,7 @@ import io
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import product
@@ -17,9 +18,9 @@ import numpy as np
 from scipy.stats import t as student
 
 from mast_opt.core.errors import Interrupted, UsageError
-from mast_opt.core.executor import WorkerLost, executor
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
 from mast_opt.core.parallel import in_parallel
+from mast_opt.core.worker_processes import WorkerLost, WorkerProcesses
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.place_metrics import place_metrics
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
@@ -127,9 +128,7 @@ def run_sweep(
     cells: Sequence[Cell],
     folder: Path | None,
     *,
-    where: str,
-    size: int,
-    address: str = "auto",
+    processes: int,
     cancel: threading.Event,
     on_done: Callable[[CellResult, bool], None],
 ) -> list[CellResult]:
@@ -138,15 +137,13 @@ def run_sweep(
     Args:
         folder: where each is kept as soon as it is done; what is there already for the same trace, cell and version of
             mast-opt is not run again. None: nothing is kept.
-        where: as in ``executor``.
-        size: runs at a time; on Ray what the cluster has processors for.
+        processes: runs at a time, each in a process of its own; 0 for one after the other in this one.
         cancel: set it from any thread to end the sweep; runs under way are dropped.
         on_done: called for each result, with whether it was there already. Not in the calling thread.
 
     Raises:
         InputError: a result cannot be written.
         UsageError, InstanceError: a policy cannot run the trace, or a parameter is wrong.
-        BackendUnavailable: there is no Ray cluster at the address.
     """
     digest = digest_of(trace)
     found: dict[Cell, CellResult] = {}
@@ -157,31 +154,28 @@ def run_sweep(
             on_done(there, True)
     left = [cell for cell in cells if cell not in found]
     if left and not cancel.is_set():
-        with executor(where, min(size, len(left)), cancel, address) as workers:
+        size = max(min(processes, len(left)), 1)
+        with WorkerProcesses(size) if processes else nullcontext() as workers:
 
             def done(cell: Cell) -> None:
-                result = _result(workers.run, _Task(trace, cell), cancel)
+                result = _result(workers, _Task(trace, cell), cancel)
                 if result is not None:
                     if folder is not None:
                         _store(folder, result, digest)
                     found[cell] = result
                     on_done(result, False)
 
-            in_parallel(done, left, min(workers.size, len(left)), cancel)
+            in_parallel(done, left, size, cancel)
     return [found[cell] for cell in cells if cell in found]
 
 
-def _result(run: Callable[..., Any], task: _Task, cancel: threading.Event) -> CellResult | None:
-    """The result of a sweep's run; None where the sweep was cancelled."""
+def _result(workers: WorkerProcesses | None, task: _Task, cancel: threading.Event) -> CellResult | None:
+    """The result of a sweep's run, which is made here if its worker is lost; None where the sweep was cancelled."""
     try:
-        return CellResult(task.cell, run(run_cell, task, cancel.is_set))
-    except WorkerLost:
-        if cancel.is_set():
-            return None
-        try:
-            return CellResult(task.cell, run_cell(task, cancel))
-        except Interrupted:
-            return None
+        if workers is not None:
+            with suppress(WorkerLost):
+                return CellResult(task.cell, workers.run(run_cell, task, cancel.is_set))
+        return None if cancel.is_set() else CellResult(task.cell, run_cell(task, cancel))
     except Interrupted:
         return None
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, Unpack
 
 import numpy as np
 
-from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, mapping_of, optional, texts
+from mast_opt.core.arguments import a_finite, a_whole, checked, mapping_of, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import Status
@@ -89,8 +89,6 @@ class Frontier(Summarised, Generic[PlanT]):
     terms=texts,
     points=a_whole(2),
     keep=optional(mapping_of(a_finite)),
-    workers=a_text,
-    ray=optional(a_text),
 )
 def pareto(
     problem: Problem[PlanT],
@@ -100,8 +98,6 @@ def pareto(
     keep: Mapping[str, float] | None = None,
     solver: SolverName = DEFAULT_SOLVER,
     jobs: int = 1,
-    workers: str = "threads",
-    ray: str | None = None,
     formulation: str = "base",
     params: Params | Mapping[str, Any] | None = None,
     **limits: Unpack[SolveLimits],
@@ -122,9 +118,8 @@ def pareto(
         points: how many to look for, at least 2.
         keep: terms with the most that they may be, such as ``{"remote": 0.001}``; MIP solvers only.
         solver: a MIP backend or a heuristic of the kind.
-        jobs, workers, ray: points that are solved at the same time, and where, as in ``whatif``. The two ends of a
-            frontier by a MIP solver come first, one after the other; the points between them begin with a plan of an
-            end, where several are solved at a time.
+        jobs: points that are solved at the same time. The two ends of a frontier by a MIP solver come first, one after
+            the other; the points between them begin with a plan of an end, where several are solved at a time.
         formulation: one of the kind's, for MIP backends.
         params: of the heuristic, as in ``solve``.
         limits: see ``SolveLimits``: ``time_limit_s`` of all points together, ``gap`` of each solve. ``cancel`` keeps
@@ -132,7 +127,6 @@ def pareto(
 
     Raises:
         UsageError: an argument that cannot be honoured, or no plan is within the caps of ``keep``.
-        BackendUnavailable: there is no Ray, or no cluster at the address.
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, _ = asked(problem)
@@ -145,7 +139,7 @@ def pareto(
     nothing: Frontier[PlanT] = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
     if kind.analysis.conflicts(problem):
         return nothing
-    with solving(jobs, workers, ray, cancel) as pool:
+    with solving(jobs, cancel) as pool:
         rehearse(kind, needed(kind, solver, problem), cancel)
         if method == "weights":
             found = _by_weights(problem, first, second, points, solver, chosen, limits, pool)
@@ -183,7 +177,7 @@ def _checked(
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """Parts of a question about a frontier that a MIP solver answers; it can be pickled."""
+    """Parts of a question about a frontier that a MIP solver answers."""
 
     problem: Problem[Any]
     formulation: str
@@ -191,14 +185,6 @@ class _Asked:
     caps: Mapping[str, float]
     """Upper limits of terms at all points."""
     solver: str
-
-
-def _point_between(given: tuple[_Asked, float, Any, SolveLimits], cancel: threading.Event) -> Point[Any] | None:
-    """A point between the ends, by a worker; given are the question, the cap, a plan to begin from, and keywords."""
-    asked, cap, start, limits = given
-    search: _Epsilon[Any] = _Epsilon(asked, limits, cancel)
-    search.last = start
-    return search.between(cap)
 
 
 class _Epsilon(Generic[PlanT]):
@@ -247,14 +233,16 @@ class _Epsilon(Generic[PlanT]):
             if self._params.cancel.is_set():
                 return None
             limits: SolveLimits = {**self._limits, "time_limit_s": self._clock.budget_s(next(shares))}
-            found: Point[PlanT] | None = workers.run(_point_between, (asked, cap, self.last, limits))
-            if found is not None and workers.executor.size == 1:
+            search: _Epsilon[PlanT] = _Epsilon(asked, limits, self._params.cancel)
+            search.last = self.last
+            found = search.point_below(cap)
+            if found is not None and workers.jobs == 1:
                 self.last = found.plan
             return found
 
         return [left, *workers.each(between, caps), right]
 
-    def between(self, cap: float) -> Point[PlanT] | None:
+    def point_below(self, cap: float) -> Point[PlanT] | None:
         """The frontier's point with the least of the second term under a cap on the first."""
         return self._point(cap, self._second, self._first, 1.0)
 

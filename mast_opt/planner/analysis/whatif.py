@@ -135,8 +135,6 @@ class WhatIf(Summarised, Generic[PlanT]):
     keywords_of(SolveLimits),
     scenarios=each(a(Scenario)),
     robust=optional(a_text),
-    workers=a_text,
-    ray=optional(a_text),
     on_outcome=optional(a_function),
 )
 def whatif(
@@ -147,8 +145,6 @@ def whatif(
     robust: str | None = None,
     solver: SolverName = DEFAULT_SOLVER,
     jobs: int = 1,
-    workers: str = "threads",
-    ray: str | None = None,
     params: Params | Mapping[str, Any] | None = None,
     on_outcome: Callable[[Outcome[PlanT]], None] | None = None,
     **limits: Unpack[SolveLimits],
@@ -177,10 +173,7 @@ def whatif(
         plan: the base plan; found by ``solver`` unless given. Given, its replicas are those that lost regions hit.
         robust: ``worst`` or ``weighted``; None for no robust plan. MIP solvers only.
         solver: any solver of the kind.
-        jobs: scenarios that are solved at the same time; with Ray as many as the cluster has processors.
-        workers: where: in ``threads`` of this process, in ``processes`` of their own, or on a cluster of ``ray``. A
-            scenario whose worker is lost is solved again here. The joint program of a robust plan is solved here.
-        ray: address of the cluster: ``auto``, ``HOST:PORT`` or ``ray://HOST:PORT``; given, workers are those of Ray.
+        jobs: scenarios that are solved at the same time.
         params: of a heuristic, as in ``solve``.
         on_outcome: called with each scenario once it is planned, and with the base; with ``jobs``, from any thread.
         limits: of each solve, see ``SolveLimits``. ``cancel`` stops all; every solve keeps its best plan.
@@ -188,7 +181,6 @@ def whatif(
     Raises:
         UsageError: a scenario or an argument that cannot be honoured.
         PlanError: the plan was made for another instance.
-        BackendUnavailable: there is no Ray, or no cluster at the address.
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, questions = asked(problem)
@@ -215,7 +207,7 @@ def whatif(
 
     given = {**limits, "params": chosen}
     stochastic = None
-    with solving(jobs, workers, ray, cancel) as pool:
+    with solving(jobs, cancel) as pool:
         rehearse(kind, needed(kind, solver, problem), cancel)
         base = judged or pool.solve(solver, instances[BASE], None, given)
         before = plan if plan is not None else base.plan

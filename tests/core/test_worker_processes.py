@@ -1,16 +1,14 @@
-"""Calls in threads and processes: answers, lost workers, and calls that should stop."""
+"""Calls in processes: answers, lost workers, and calls that should stop."""
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 
 import pytest
 
-from mast_opt.core.errors import BackendUnavailable
-from mast_opt.core.executor import Executor, WorkerLost, executor
+from mast_opt.core.worker_processes import WorkerLost, WorkerProcesses
 
 pytestmark = pytest.mark.second_tier
 
@@ -26,22 +24,14 @@ def do(what: str, cancel: threading.Event) -> str:
     return f"stopped {os.getpid()}" if what == "wait" and cancel.wait(300) else f"{what} {os.getpid()}"
 
 
-def run(workers: Executor, what: str, stopped: bool = False) -> str:
+def run(workers: WorkerProcesses, what: str, stopped: bool = False) -> str:
     """The answer of ``do``; with ``stopped``, it should stop from soon on."""
     begun = iter((False, False))
     return workers.run(do, what, lambda: stopped and next(begun, True))
 
 
-def test_threads_get_the_event_of_the_caller() -> None:
-    cancel = threading.Event()
-    cancel.set()
-    with executor("threads", 3, cancel) as workers:
-        assert workers.size == 3
-        assert run(workers, "wait") == f"stopped {os.getpid()}"
-
-
 def test_a_process_answers_fails_and_stops() -> None:
-    with executor("processes", 1, threading.Event()) as workers:
+    with WorkerProcesses(1) as workers:
         words, process = run(workers, "hello").split()
         assert words == "hello"
         assert int(process) != os.getpid()
@@ -53,7 +43,7 @@ def test_a_process_answers_fails_and_stops() -> None:
 
 
 def test_a_process_that_crashes_is_lost_and_another_takes_its_place() -> None:
-    with executor("processes", 1, threading.Event()) as workers:
+    with WorkerProcesses(1) as workers:
         for _ in range(2):
             with pytest.raises(WorkerLost):
                 run(workers, "crash")
@@ -61,15 +51,6 @@ def test_a_process_that_crashes_is_lost_and_another_takes_its_place() -> None:
 
 
 def test_a_process_that_does_not_stop_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mast_opt.core.executor.PATIENCE_S", 0.1)
-    with executor("processes", 1, threading.Event()) as workers, pytest.raises(WorkerLost):
+    monkeypatch.setattr("mast_opt.core.worker_processes.PATIENCE_S", 0.1)
+    with WorkerProcesses(1) as workers, pytest.raises(WorkerLost):
         run(workers, "hang", stopped=True)
-
-
-def test_without_ray_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with (
-        pytest.raises(BackendUnavailable, match=r"pip install 'mast-opt\[ray\]'"),
-        executor("ray", 2, threading.Event()),
-    ):
-        pass

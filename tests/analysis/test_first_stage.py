@@ -9,6 +9,7 @@ from mast_opt import Scenario
 from mast_opt.planner.report.result_sections import recovery_sections
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.kind.presentation import Section
+from tests.instance_rows import DataRows
 
 LOST = Scenario("home is lost", {"lose_regions": ["home"]})
 
@@ -16,7 +17,7 @@ LOST = Scenario("home is lost", {"lose_regions": ["home"]})
 def company() -> DataPlacement:
     """Of work at home, that with a copy elsewhere can run there over the supply at once, or two days later within it
     where its data is copied to; ``gone`` has no other copy."""
-    builder = mast_opt.DataPlacementBuilder("company", remote_reads="forbid", days=9)
+    builder = DataRows("company", remote_reads="forbid", days=9)
     builder.add_region("home", storage_tb=9, cpu_cores=9, gpus={"a100": 12})
     builder.add_region("full", storage_tb=9, cpu_cores=9, gpus={"a100": 4})
     builder.add_region("free", storage_tb=9, cpu_cores=9, gpus={"a100": 8}, ingress_tb_per_day=1)

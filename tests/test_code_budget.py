@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 2788,
     "planner/solving": 2529,
     "problems/backends": 1852,
-    "problems/data_placement": 14329,
+    "problems/data_placement": 14335,
     "problems/job_placement": 12833,
     "problems/kind": 2021,
     "problems/mip": 1508,

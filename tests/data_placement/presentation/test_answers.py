@@ -38,6 +38,7 @@ def test_what_is_asked_first() -> None:
 def test_a_plan_without_gpus_speaks_of_none() -> None:
     builder = DataRows("warehouse")
     builder.add_region("home", storage_tb=10, cpu_cores=9, usd_per_tb_month=20)
+    builder.add_region("away", storage_tb=10, cpu_cores=9, usd_per_tb_month=30)
     builder.add_dataset("logs", size_tb=1, replicas=["home"])
     builder.add_workload("etl", tier=0, cpu_cores=1, reads={"logs": 1}, current_region="home")
     problem = builder.build()
@@ -46,6 +47,11 @@ def test_a_plan_without_gpus_speaks_of_none() -> None:
     found = {one.topic: one for one in answers(problem, plan)}
     assert list(found) == ["If nothing is done", "What to do", "Cost", "Storage", "What to buy"]
     assert not any("GPU" in f"{one.value} {one.detail}" for one in found.values())
+    moved = replace(plan, run_region=np.full_like(plan.run_region, 1))
+    (table,) = [one for one in details(problem, moved) if one.title == "Workloads that move"]
+    assert table.rows == (("etl", 0, "home", "away", 1),)
+    assert "GPU" not in table.note
+    assert answers(problem, moved)[1].more == table.title
     assert found["Cost"].detail.endswith("the copies cost nothing.")
     found = {
         one.topic: one for one in answers(problem.with_objective({"running_cost": 0.0, "migration_cost": 0.0}), plan)

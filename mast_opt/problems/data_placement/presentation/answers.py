@@ -60,7 +60,7 @@ def _refused(p: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
     if barred.any():
         some = counted(int(np.count_nonzero(barred)), "workload")
         words += f" No region may run {some} of these: data is lost, or work is forbidden."
-    return (Answer(REFUSED, value, words, details.WORK if len(p.current_runs) else ""),)
+    return (Answer(REFUSED, value, words, details.work_title(p) if len(p.current_runs) else ""),)
 
 
 def _refused_share(p: DataPlacement, plan: Plan) -> Ints:
@@ -165,8 +165,9 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
     work, data = details.workloads_that_move(p, plan), details.datasets_that_move(p, plan)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
+    rows = work.rows if p.gpu_types else ()
     moved = {
-        words: sum(noticed(float(row[at] or 0.0), "gpus") for row in work.rows if (row[3] == details.LEFT_OUT) == out)
+        words: sum(noticed(float(row[at] or 0.0), "gpus") for row in rows if (row[3] == details.LEFT_OUT) == out)
         for at, words, out in (
             (4, "change region", False),
             (5, "change only their GPU type", False),
@@ -183,7 +184,7 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
         words += " on the GPU type of which it needs the fewest, as moved_work does."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
-    return Answer("What to do", value, words, details.WORK if work.rows else details.DATA)
+    return Answer("What to do", value, words, work.title if work.rows else details.DATA)
 
 
 def _missing(p: DataPlacement, plan: Plan) -> Answer:

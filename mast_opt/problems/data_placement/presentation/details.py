@@ -1,6 +1,7 @@
 """Report tables of a data-placement plan one by one: workloads and datasets that move, and which limits bind."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from mast_opt.problems.kind.presentation import Form, Head, Section, listed
 from mast_opt.problems.kind.problem_data import Floats
 
 WORK, DATA, BINDING = "Workloads that move or change type", "Datasets that move", "What binds"
+WORK_WITHOUT_GPUS = "Workloads that move"
 LEFT_OUT = "left out"
+GPU_HEADS = (("GPUs, to another region", True), ("GPUs, to another type only", False))
 FULL = 0.995
 """Part of a limit from which on it is listed as binding."""
 
@@ -24,6 +27,11 @@ def details(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
     """Workloads that move, datasets that move, what binds."""
     plan = in_full(problem, plan)
     return workloads_that_move(problem, plan), datasets_that_move(problem, plan), what_binds(problem, plan)
+
+
+def work_title(problem: DataPlacement) -> str:
+    """Title of the section on workloads that move."""
+    return WORK if problem.gpu_types else WORK_WITHOUT_GPUS
 
 
 def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
@@ -55,17 +63,17 @@ def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
     read = np.bincount(p.reads.workload, minlength=len(p.workloads))
     largest = sorted(changes, key=lambda w: -gpus(w, moves=True) - gpus(w, moves=False))
     return listed(
-        WORK,
+        work_title(p),
         largest,
         ("workload", Form.TEXT, lambda w: p.workloads.labels[w]),
         ("tier", Form.COUNT, lambda w: p.tiers[p.workloads.tier[w]]),
         ("from", Form.TEXT, lambda w: places(piece.source for piece in changes[w])),
         ("to", Form.TEXT, lambda w: places(piece.target for piece in changes[w])),
-        ("GPUs, to another region", Form.GPUS, lambda w: gpus(w, moves=True)),
-        ("GPUs, to another type only", Form.GPUS, lambda w: gpus(w, moves=False)),
+        *((head, Form.GPUS, partial(gpus, moves=moves)) for head, moves in GPU_HEADS if p.gpu_types),
         ("datasets read", Form.COUNT, lambda w: int(read[w])),
-        note=f"{counted(len(largest), 'workload')} of {len(p.workloads):,}, with the GPUs that they use afterwards, as "
-        "in 'mast-opt steps'. Only the part of a workload that changes counts.",
+        note=f"{counted(len(largest), 'workload')} of {len(p.workloads):,}"
+        + (", with the GPUs that they use afterwards, as in 'mast-opt steps'" if p.gpu_types else "")
+        + ". Only the part of a workload that changes counts.",
     )
 
 

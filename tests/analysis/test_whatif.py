@@ -158,7 +158,8 @@ def test_scenarios_beside_the_base() -> None:
         assert one.moved["moved_tb"] == pytest.approx(float((PROBLEM.datasets.size_mb @ place).sum()) / TB)
     lost = answer.outcomes[0]
     assert lost.base_verdict is not None
-    assert not lost.base_verdict.ok
+    assert lost.base_verdict.ok, "what the lost region held and ran is gone, and breaks no limit"
+    assert lost.base_verdict.terms["unserved"] > 0
 
 
 def test_without_a_base_plan_the_base_is_planned() -> None:
@@ -303,7 +304,7 @@ def test_arguments_that_cannot_be_honoured(scenarios: list[Scenario], given: dic
 
 
 def test_a_base_plan_that_breaks_limits_is_refused() -> None:
-    with pytest.raises(mast_opt.UsageError, match="breaks limits"):
+    with pytest.raises(mast_opt.UsageError, match="the base plan breaks limits: storage"):
         mast_opt.whatif(PROBLEM.with_columns({"regions.storage_mb": PROBLEM.regions.storage_mb // 4}), [LOST], PLAN)
 
 

@@ -246,7 +246,10 @@ def _judged(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, solver
     """A given plan as a solution, without a bound. Raises UsageError where it breaks limits."""
     verdict, order = kind.verification.verify(problem, plan), problem.objective.order
     if not verdict.ok:
-        raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
+        raise UsageError(
+            f"the base plan breaks limits: {verdict.violations[0]}; 'mast-opt verify' lists all. A limit for scenarios "
+            "alone belongs to them, as in limits = { copied_tb = 0 }"
+        )
     return Solution(
         kind=kind.name,
         solver=solver,

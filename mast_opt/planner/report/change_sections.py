@@ -129,7 +129,7 @@ def down_section(order: Order) -> Section:
         (Head("tier", Form.COUNT), [one.tier for one in down]),
         (Head("lost with"), [one.lost for one in down]),
         (Head("share", Form.AMOUNT), [one.share for one in down] if any(one.share < 1 for one in down) else []),
-        (Head(GPUS, Form.GPUS), [one.gpus for one in down]),
+        (Head("GPUs used", Form.GPUS), [one.gpus for one in down]),
         (_day(order, "starts on"), [None if one.days is None else _when(order, one.days - 1) for one in down]),
         (Head("days down", Form.COUNT), [one.days for one in down]),
         (Head("waits for"), [waits_for(one) or None for one in down]),

@@ -185,20 +185,20 @@ def filled(problem: DataPlacement, place: Bools, run: Sequence[Ints]) -> Plan:
 def today(problem: DataPlacement) -> Plan | None:
     """Present replicas and runs as a plan; None if the instance does not say where work runs.
 
-    GPU types that are not stated are those of ``assumed_types``. A dataset that a region does not hold is read from
-    the first region that holds it, if any does and remote reads are allowed, whatever the links allow. So the plan may
-    break limits.
+    Work of ``gone`` regions runs nowhere. GPU types that are not stated are those of ``assumed_types``. A dataset that
+    a region does not hold is read from the first region that holds it, if any does and remote reads are allowed,
+    whatever the links allow. So the plan may break limits.
     """
     p = problem
     if not len(p.current_runs):
         return None
-    kind = assumed_types(p)
+    kind, there = assumed_types(p), ~p.gone[p.current_runs.region]
+    runs = (p.current_runs.workload, p.current_runs.region, kind, p.current_runs.share)
+    workload, region, kind, shares = (column[there] for column in runs)
     grid = (len(p.workloads), len(p.regions), len(p.gpu_types) + 1)
-    cell, at = np.unique(
-        np.ravel_multi_index((p.current_runs.workload, p.current_runs.region, kind), grid), return_inverse=True
-    )
+    cell, at = np.unique(np.ravel_multi_index((workload, region, kind), grid), return_inverse=True)
     share = np.zeros(len(cell), np.int64)
-    np.add.at(share, at, p.current_runs.share)
+    np.add.at(share, at, shares)
     workload, region, kind = np.unravel_index(cell[share > 0], grid)
     share = share[share > 0]
     run = workload, region, kind, share

@@ -12,7 +12,9 @@ from hypothesis import given
 import mast_opt
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, known
-from mast_opt.problems.data_placement.analysis.scenarios import lose_regions
+from mast_opt.problems.data_placement.analysis.scenarios import lose_regions, priced
+from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import problems
 from tests.data_placement.workshop import (
@@ -189,10 +191,12 @@ def test_each_limit_that_today_breaks_is_named(
     assert message in [one.message for one in broken if (one.limit, one.index) == (limit, index)]
 
 
-def test_work_in_a_region_that_is_lost_is_not_said_to_be_forbidden() -> None:
-    messages = [one.message for one in current_state(lose_regions(WHOLE, ["a"])).broken if one.limit == "run"]
-    assert "etl runs in a, which is lost" in messages
-    assert not any("where it is forbidden" in one for one in messages)
+def test_work_of_a_lost_region_stands_still_and_breaks_no_limit() -> None:
+    lost = priced(lose_regions(WHOLE, ["a"]))
+    assert not [one for one in current_state(lost).broken if "a" in one.index]
+    now = some(today(lost))
+    assert not (now.run_region == A).any()
+    assert verify(lost, now).terms["unserved"] > 0
 
 
 def test_reads_over_a_link_break_nothing() -> None:

@@ -242,7 +242,8 @@ def test_refused_work_is_stated_and_not_nothing_to_buy() -> None:
     plan = mast_opt.solve(problem, "highs", threads=1).plan
     assert plan is not None
     found = {one.topic: one for one in answers(problem, plan)}
-    assert found["What to do"].detail.startswith("4 GPUs of work change region and 11 GPUs of work are left out; ")
+    what = found["What to do"].detail
+    assert what.startswith("4 GPUs of work change region and 11 GPUs of work are left out (as used today); ")
     assert found["Refused work"].value == "2 workloads, 11 GPUs"
     assert "No region may run 1 workload of these" in found["Refused work"].detail
     assert found["What to buy"].value == "for refused work of 8 GPUs"

@@ -185,9 +185,7 @@ class _Words:
         if (w, k) not in self.options:
             return f"{workload} runs in {region} {on}, which it does not accept"
         if self.p.workloads.forbidden[w, r]:
-            there = self.p.regions
-            lost = not (there.storage_mb[r] or there.cpu_mcores[r] or there.supply_mgpu[r].any())
-            return f"{workload} runs in {region}, {'which is lost' if lost else 'where it is forbidden'}"
+            return f"{workload} runs in {region}, where it is forbidden"
         if not self.p.ruled[w, r]:
             return f"{workload} runs in {region}, and it is pinned to another region"
         if not self.p.allowed[w, r]:

@@ -108,17 +108,24 @@ def loss_of(problem: DataPlacement, lost: Bools) -> Loss:
 
 
 def adapted(scenario: DataPlacement, plan: Plan) -> Plan:
-    """The plan's decisions as a plan of the scenario: what is stored there already needs no copy."""
-    needed = ~scenario.datasets.stored[plan.copy_dataset, plan.copy_target]
-    return plan.with_rows(copy=[column[needed] for column in plan.rows("copy")])
+    """The plan's decisions as a plan of the scenario: what is stored there already needs no copy, and regions that are
+    gone hold, run and send nothing."""
+    gone, stored = scenario.gone, scenario.datasets.stored
+    kept = {
+        "run": ~gone[plan.run_region],
+        "copy": ~(stored[plan.copy_dataset, plan.copy_target] | gone[plan.copy_target] | gone[plan.copy_source]),
+        "remote": ~(gone[plan.remote_target] | gone[plan.remote_source]),
+    }
+    left = plan.with_rows(**{name: [column[rows] for column in plan.rows(name)] for name, rows in kept.items()})
+    return replace(left, place=plan.place & ~gone)
 
 
 def risk(problem: DataPlacement, plan: Plan | None) -> Risk:
-    """Find what each region holds alone, under a plan or (without one) today."""
+    """Find what each region that is not lost holds alone, under a plan or (without one) today."""
     p = problem
     place = p.datasets.stored if plan is None else plan.place
     runs = today(p) if plan is None else plan
-    regions = tuple(_region(p, place, runs, r) for r in range(len(p.regions)))
+    regions = tuple(_region(p, place, runs, r) for r in np.flatnonzero(~p.gone).tolist())
     return Risk(
         of="today" if plan is None else "plan",
         complete=plan is not None or complete(p),

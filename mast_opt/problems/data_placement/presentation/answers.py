@@ -25,7 +25,7 @@ COMPARED = {
     "overload_gpus": "GPUs over the supply",
     "peak_ratio": "worst demand / supply",
     "peak_ratio_tier0": "the same, tier 0",
-    "unserved_gpus": "GPUs of refused work",
+    "unserved_gpus": "GPUs of work that stands still",
     "remote_tb_per_day": "TB read remotely a day",
     "billed_usd_a_month": "USD a month, of what fits",
     "overload_usd_a_month": "USD a month that the missing GPUs would cost",
@@ -75,7 +75,7 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
     topic = "If nothing is done"
     if now is None or verdict is None:
         return Answer(topic, "not known", "The instance does not state for all work where it runs today.", "")
-    lacking, parts = lacking_gpus(p, now), []
+    lacking, still, parts = lacking_gpus(p, now), verdict.metrics["unserved_gpus"], []
     if lacking.any():
         r, k = np.unravel_index(int(lacking.argmax()), lacking.shape)
         parts.append(f"most of them {p.gpu_types[int(k)]} in {p.regions.labels[int(r)]}")
@@ -85,6 +85,7 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
     parts += [f"{remote:,.1f} TB a day read from other regions"] if noticed(remote, "tb") else []
     parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []
     parts = [*([f"{gpus(lacking.sum())} GPUs missing"] if lacking.any() else []), *parts]
+    parts = [*([f"work of {gpus(still)} GPUs stands still"] if noticed(still, "gpus") else []), *parts]
     value = parts.pop(0) if parts else "nothing is missing"
     words = "; ".join(parts) or "all else is as it should be"
     return Answer(topic, value, f"{words[0].upper()}{words[1:]}.", details.BINDING)
@@ -171,7 +172,7 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
         for at, words, out in (
             (4, "change region", False),
             (5, "change only their GPU type", False),
-            (4, "are left out", True),
+            (4, "are left out (as used today)", True),
         )
     }
     parts = [f"{gpus(one)} GPUs of work {words}" for words, one in moved.items() if one]

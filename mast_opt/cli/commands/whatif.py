@@ -169,7 +169,7 @@ def _written(answer: WhatIf[Any], plan_out: Path | None) -> list[str]:
     """Write instance and plan of each scenario, and first stages; returns sentences that say where they are."""
 
     def fields(one: Outcome[Any], plan: Any, objective: float | None) -> dict[str, Any]:  # noqa: ANN401 - of any kind
-        """What ``plan.toml`` says of a plan: the objective from today, not from a first stage."""
+        """Fields of ``plan.toml``: the objective from today, not from a first stage."""
         return {"objective": objective if one.first is None else verify(one.problem, plan).objective}
 
     plans = [(one, one.solution.plan, one.solution.objective) for one in answer.outcomes]

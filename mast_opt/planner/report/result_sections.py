@@ -179,7 +179,7 @@ def missing_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
 
 
 def recovery_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
-    """When the work of lost regions starts again, and what is over the supply by tier, as far as there is any."""
+    """Sections on the starts of work of lost regions, and on GPUs over the supply by tier, as far as there are any."""
     found = []
     for one in answer.outcomes:
         rows = _starts(one)

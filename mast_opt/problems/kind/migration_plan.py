@@ -159,6 +159,6 @@ class Order(Summarised):
 
 
 def waits_for(one: Stopped) -> str:
-    """What work that is down from the start waits for, in words; empty where it starts at once or never."""
+    """Words on the copies or room that work which is down waits for; empty where it starts at once or never."""
     copies = f"copies of {', '.join(one.waits_for)}" if one.waits_for else ""
     return copies or (f"room in {', '.join(one.room_in)}" if one.room_in else "")

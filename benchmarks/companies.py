@@ -33,8 +33,10 @@ TYPES = {"h100": (1.0, 4.2), "a100": (1.0, 2.1), "l40s": (0.3, 0.9)}
 BOUND = {"frankfurt": ("frankfurt", "stockholm"), "tokyo": ("tokyo",)}
 """Home → residency of a quarter of its data."""
 BEFORE = "before"
-TABLES = ("regions", "gpu_supply", "datasets", "replicas", "residency")
-TABLES += ("workloads", "gpu_demand", "reads", "current_runs")
+TABLES = (
+    *("regions", "gpu_supply", "datasets", "replicas", "residency"),
+    *("workloads", "gpu_demand", "reads", "current_runs"),
+)
 DATASETS, WORKLOADS, USED, LARGEST = 40, 60, 0.75, 128
 """Numbers of datasets and workloads, GPUs in use today relative to the supply, and most GPUs of one workload."""
 

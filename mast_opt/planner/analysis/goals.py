@@ -148,7 +148,7 @@ class _Search(Generic[PlanT]):
     near: PlanT | None
     control: SolveControl
     clock: Clock
-    """Of the whole call."""
+    """Clock of the whole call."""
     solutions: dict[str, Solution[PlanT]] = field(default_factory=dict)
     plans: list[PlanT] = field(default_factory=list)
     """Every plan that was found, for any goal."""
@@ -204,7 +204,7 @@ class _Search(Generic[PlanT]):
             best = self._best(name)
             begin = self._copied(name, clock.budget_s(COPYING)) if best is None else best[1]
             begin = self.secured[name].plan if begin is None else begin
-        timed: SolveControl = {**self.control, "time_limit_s": clock.budget_s(), "on_event": self._telling(name)}
+        timed: SolveControl = {**self.control, "time_limit_s": clock.budget_s(), "on_event": self._on_event_of(name)}
         found = solve(self._instance(name), self.solver, start=begin, near=self.near, **timed)
         if own is not None and found.plan is None:
             return
@@ -226,10 +226,10 @@ class _Search(Generic[PlanT]):
         value = verdict.terms[found.term] if found.term else verdict.objective
         return self._marked(name, replace(found, plan=plan, verdict=verdict, objective=value, last_pass=None))
 
-    def _telling(self, name: str) -> Callable[[Event], None] | None:
-        """What hears the events of a solve, each with the goal as its stage."""
-        told = self.control["on_event"]
-        return None if told is None else lambda event: told(replace(event, stage=name))
+    def _on_event_of(self, name: str) -> Callable[[Event], None] | None:
+        """The callback of a solve, whose events have the goal as their stage; None without one."""
+        callback = self.control["on_event"]
+        return None if callback is None else lambda event: callback(replace(event, stage=name))
 
     def _instance(self, name: str) -> Problem[PlanT]:
         """The instance as a goal states it, with the replicas that it has chosen."""

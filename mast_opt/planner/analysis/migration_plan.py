@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from mast_opt.core.arguments import anything, checked, each
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, listed, plain
@@ -25,6 +26,7 @@ def executable(problem: Problem[PlanT], plan: PlanT) -> PlanT:
     return plan if whole is plan or not kind.verification.verify(problem, whole).ok else whole
 
 
+@checked(then=each(anything))
 def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None, *, then: Sequence[PlanT] = ()) -> Order:
     """An order of what has to be done to get from today to the plan, what blocks it, and what would help.
 

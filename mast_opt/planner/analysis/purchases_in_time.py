@@ -47,7 +47,7 @@ NONE_IN_TIME = "no plans at the target were found in time"
 
 @dataclass(frozen=True)
 class _Orders:
-    """What is bought for each period, before the plans are made."""
+    """Purchases for each period, before the plans are made."""
 
     status: Status
     message: str
@@ -259,7 +259,7 @@ def _in_turn(every: Dated, solver: str, params: SolveParams, clock: Clock) -> _O
 
 
 def _answer(every: Dated, steps: list[Steps], plans: list[Any], bound: float, proven: bool) -> _Orders:
-    """What is bought for each period, and its price."""
+    """The purchases for each period, and their price."""
     usd = every[-1][0].price(steps[-1])
     status, words = Status.OPTIMAL if proven else Status.FEASIBLE, f"{plain(float(usd))} USD for {len(every)} periods"
     return _Orders(status, words, steps, plans, usd, min(bound, float(usd)))

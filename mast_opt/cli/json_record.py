@@ -190,7 +190,7 @@ def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None,
 
 def _period(one: Period[Any], begin: date | None) -> Record:
     """JSON of a period and its plan."""
-    known = solution_keys(one.solution)
+    known: Record = {"terms": {}, "metrics": {}} | solution_keys(one.solution)
     return {
         **_attributes(one, "name", "begins_day", "prepares", "moved"),
         **_attributes(one.way, "days", "days_over"),

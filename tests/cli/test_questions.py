@@ -109,7 +109,8 @@ def test_whatif(call: Call, instance: Path, plan: Path, scenarios: Path) -> None
     assert record["objective"] == pytest.approx(OPTIMUM)
     assert [one["name"] for one in record["scenarios"]] == ["east is lost", "growth"]
     lost = record["scenarios"][0]
-    assert lost["base_plan"]["violations"]
+    assert lost["base_plan"]["violations"] == []
+    assert lost["base_plan"]["terms"]["unserved"] > 0
     problem = mast_opt.read(instance)
     place = mast_opt.read_plan(problem, plan).place
     only_east = [

@@ -33,4 +33,4 @@ def test_levels_count_in_the_checksum_and_zeros_do_not() -> None:
 
 def test_another_kind_has_no_levels() -> None:
     with pytest.raises(InstanceError, match="peak_levels"):
-        JobRows(objective={"peak_levels": {"0": 1.0}})
+        JobRows(objective={"peak_levels": {"0": 1.0}}).build()

@@ -9,6 +9,7 @@ from mast_opt.core.arguments import anything, checked, each
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, listed, plain
+from mast_opt.planner.solving.last_pass import SLACK, as_good
 from mast_opt.problems.kind.migration_plan import COPIES, Order
 from mast_opt.problems.kind.origin import Origin, made_for
 from mast_opt.problems.kind.overrides import NO_OVERRIDES
@@ -20,10 +21,14 @@ REMAINDERS = "parts of workloads of less than a GPU are too small to be moved, a
 
 
 def executable(problem: Problem[PlanT], plan: PlanT) -> PlanT:
-    """The plan without parts that are too small to be moved, unless that breaks a limit."""
+    """The plan without parts that are too small to be moved, or the plan itself where it is worse without them."""
     kind = kind_of(problem)
+    problem = check_plan(kind, problem, plan)
     whole: PlanT = kind.migration.whole(problem, plan)
-    return plan if whole is plan or not kind.verification.verify(problem, whole).ok else whole
+    if whole is plan:
+        return plan
+    then, now = (kind.verification.verify(problem, one) for one in (whole, plan))
+    return whole if as_good(problem, then, now, now.objective * (1 + SLACK)) else plan
 
 
 @checked(then=each(anything))

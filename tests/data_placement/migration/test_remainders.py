@@ -88,10 +88,11 @@ def test_a_small_difference_from_today_is_no_step() -> None:
     assert not mast_opt.steps(half, plan).moves
 
 
-@pytest.mark.parametrize(("overload", "kept"), [(1000.0, True), (1e-3, False)])
-def test_a_plan_keeps_a_part_where_it_would_be_worse_without(overload: float, kept: bool) -> None:
-    """The east lacks a thirtieth of a GPU; the weight of overload is large or small, next to that of storage."""
-    crowded = company().with_columns({"regions.supply_mgpu": ints((63_968,), (64_000,))})
+@pytest.mark.parametrize("overload", [1000.0, 1e-3])
+@pytest.mark.parametrize(("supply_mgpu", "kept"), [(63_968, True), (64_000, False)])
+def test_a_plan_keeps_a_part_where_it_would_be_worse_without(overload: float, supply_mgpu: int, kept: bool) -> None:
+    """The east lacks a thirtieth of a GPU, or none; the weight of overload is large or small, next to storage."""
+    crowded = company().with_columns({"regions.supply_mgpu": ints((supply_mgpu,), (64_000,))})
     problem = crowded.with_objective({"overload": overload, "storage": 1.0, "moved_work": 0.0})
     plan = plan_of(problem, (0, EAST, 999), (0, WEST, 1), (1, EAST, 1000))
     verdict = mast_opt.verify(problem, plan)
@@ -108,3 +109,7 @@ def test_a_plan_keeps_a_part_where_it_would_be_worse_without(overload: float, ke
         assert found.plan == without_remainders(problem, plan)
         assert found.verdict == mast_opt.verify(problem, found.plan)
         assert found.objective == found.verdict.objective
+    order, carried_out = first_steps(problem, plan, 9)
+    wanted = plan if kept else without_remainders(problem, plan)
+    assert mast_opt.verify(problem, carried_out).terms == mast_opt.verify(problem, wanted).terms
+    assert (REMAINDERS in order.notes) is not kept

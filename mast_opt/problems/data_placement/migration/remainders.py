@@ -5,12 +5,14 @@ from numpy.typing import NDArray
 
 from mast_opt.core.units import MILLI
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, matched, todays_cells
-from mast_opt.problems.data_placement.plan import Plan, shown_demand
+from mast_opt.problems.data_placement.plan import Plan, gpu_demand
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 
 LEAST_MGPU = 1 * MILLI
 LEAST_OF_GPUS, LEAST_OF_CORES = SHARE // 10, SHARE // 100
 """Shares from which on a part is moved although it has less than a GPU, and of work without GPUs."""
+NOTHING_MGPU = 1e-6
+"""Overload that is rounding."""
 
 
 def without_remainders(problem: DataPlacement, plan: Plan) -> Plan:
@@ -18,7 +20,7 @@ def without_remainders(problem: DataPlacement, plan: Plan) -> Plan:
 
     A part is too small below one GPU and a tenth of its workload, or of work without GPUs below a hundredth. One that
     runs in a place of its own joins the largest other part in a place with room; one that goes from a place to another
-    where the plan also has the workload stays. Work that reads remotely is left as it is.
+    where the plan also has the workload stays. Neither adds overload. Work that reads remotely is left as it is.
     """
     p, away = problem, np.zeros((len(problem.workloads), len(problem.regions)), np.bool_)
     np.logical_or.at(away, p.reads.workload, ~plan.place[p.reads.dataset])
@@ -28,28 +30,39 @@ def without_remainders(problem: DataPlacement, plan: Plan) -> Plan:
     split = [w for w, cells in then.items() if len(cells) > 1]
     if not split:
         return plan
-    now, changed = todays_cells(p, plan, of=split), False
-    room = p.regions.supply_mgpu - shown_demand(p, plan)[:, :, -1]
+    now, changed, load = todays_cells(p, plan, of=split), False, _Load(p, plan)
     for w in split:
         cells = then[w]
-        if any(away[w, r] for r, _ in cells):
-            continue
-        for cell in [cell for cell, share in cells.items() if _small(p, w, cell, share)]:
-            others = [other for other in cells if other != cell]
-            if others:
-                share = cells.pop(cell)
-                best = max(others, key=lambda other: (_fits(p, room, w, other, share), cells[other], other))
-                cells[best] += share
-                changed = True
-        for piece in matched(now.get(w, {}), cells)[1]:
-            if piece.source in cells and piece.target is not None and _small(p, w, piece.target, piece.share):
-                cells[piece.source] += piece.share
-                cells[piece.target] -= piece.share
-                changed = True
+        if not any(away[w, r] for r, _ in cells):
+            changed = _joined(p, load, w, cells) | _stayed(p, load, w, now.get(w, {}), cells) | changed
     if not changed:
         return plan
     rows = sorted((w, *cell, share) for w, cells in then.items() for cell, share in cells.items() if share)
     return plan.with_rows(run=list(np.array(rows, np.int64).reshape(-1, 4).T.copy()))
+
+
+def _joined(p: DataPlacement, load: "_Load", workload: int, cells: dict[Cell, int]) -> bool:
+    """Let small parts of a workload join larger ones; returns whether any did."""
+    parts = len(cells)
+    for cell in [cell for cell, share in cells.items() if _small(p, workload, cell, share)]:
+        others = sorted((other for other in cells if other != cell), key=lambda one: (-cells[one], one))
+        best = next((other for other in others if load.moved(workload, cell, other, cells[cell])), None)
+        if best is not None:
+            cells[best] += cells.pop(cell)
+    return len(cells) < parts
+
+
+def _stayed(p: DataPlacement, load: "_Load", workload: int, now: dict[Cell, int], cells: dict[Cell, int]) -> bool:
+    """Let small parts of a workload stay that would go from one of its places to another; returns whether any did."""
+    before = dict(cells)
+    for piece in matched(now, cells)[1]:
+        source, target, share = piece.source, piece.target, piece.share
+        if source is None or target is None or source not in cells or not _small(p, workload, target, share):
+            continue
+        if load.moved(workload, target, source, share):
+            cells[source] += share
+            cells[target] -= share
+    return cells != before
 
 
 def _small(p: DataPlacement, workload: int, cell: Cell, share: int) -> bool:
@@ -59,7 +72,28 @@ def _small(p: DataPlacement, workload: int, cell: Cell, share: int) -> bool:
     return share < LEAST_OF_GPUS and int(p.option_mgpu[workload, cell[1]]) * share < LEAST_MGPU * SHARE
 
 
-def _fits(p: DataPlacement, room: NDArray[np.float64], workload: int, cell: Cell, share: int) -> bool:
-    """Whether a part of a workload finds GPUs in a cell."""
-    r, k = cell
-    return k == len(p.gpu_types) or bool(room[r, k] * SHARE >= int(p.option_mgpu[workload, k]) * share)
+class _Load:
+    """GPU demand of a plan while parts of work change place."""
+
+    def __init__(self, problem: DataPlacement, plan: Plan) -> None:
+        self.p, self.demand = problem, gpu_demand(problem, plan)
+
+    def moved(self, workload: int, source: Cell, target: Cell, share: int) -> bool:
+        """Move a share of a workload from a cell to another, unless that adds overload in a tier."""
+        before, was = self._over((source, target)), self.demand
+        self.demand = self.demand.copy()
+        for (r, k), sign in ((source, -1), (target, 1)):
+            if k < len(self.p.gpu_types):
+                mgpu = sign * share * int(self.p.option_mgpu[workload, k]) / SHARE
+                self.demand[r, k, self.p.workloads.tier[workload] :] += mgpu
+        fits = bool((self._over((source, target)) <= before + NOTHING_MGPU).all())
+        self.demand = self.demand if fits else was
+        return fits
+
+    def _over(self, cells: tuple[Cell, ...]) -> NDArray[np.float64]:
+        """[P] demand above the supply of these cells, in milli-GPUs."""
+        found = np.zeros(self.demand.shape[2])
+        for r, k in cells:
+            if k < len(self.p.gpu_types):
+                found += np.maximum(self.demand[r, k] - self.p.regions.supply_mgpu[r, k], 0)
+        return found

@@ -195,6 +195,9 @@ def _period(one: Period[Any], begin: date | None) -> Record:
         **_attributes(one, "name", "begins_day", "prepares", "moved"),
         **_attributes(one.way, "days", "days_over"),
         "begins_date": date_of(begin, one.begins_day),
+        **_attributes(one, "over_before_gpus", "moves_until_day"),
+        "moves_until_date": date_of(begin, one.moves_until_day),
+        "stopped": [asdict(row) for row in one.way.stopped],
         **{key: known[key] for key in ("status", "objective", "bound", "gap", "terms", "metrics")},
     }
 
@@ -247,9 +250,15 @@ def order_date_keys(answer: PurchasesInTime[Any], begin: date | None = None) -> 
                 "from_today": one.from_today or None,
                 "usd_a_month": {"after": one.bill.after, "bought": one.bill.bought},
                 "purchases": [
-                    {**_purchase(row), "order_day": day, "order_date": date_of(begin, day)}
+                    {
+                        **_purchase(row),
+                        "order_day": day,
+                        "order_date": date_of(begin, day),
+                        "early_order_day": early,
+                        "early_order_date": date_of(begin, early),
+                    }
                     for row in one.bought
-                    for day in (one.begins_day - row.offer.lead_days,)
+                    for day, early in ((one.order_day(row), one.early_order_day(row)),)
                 ],
             }
             for one in answer.periods

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date, timedelta
 from fractions import Fraction
 from itertools import accumulate, pairwise, product
 from math import prod
@@ -14,9 +15,10 @@ import numpy as np
 import pytest
 
 import mast_opt
+from mast_opt.cli.json_record import order_date_keys
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import purchase_plans, purchases
-from mast_opt.planner.report.result_sections import CHAINED, order_date_sections
+from mast_opt.planner.report.result_sections import CHAINED, OVER_BEFORE, order_date_sections
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
@@ -70,7 +72,7 @@ def test_the_cheapest_purchase_and_as_late_as_can_be() -> None:
     note = order_date_sections(replace(answer, periods=(*answer.periods[:2], poor)))[2].note
     assert "More time (--time-limit) may find better ones: q3 by at most 2 (100.0%). " in note
     assert len(periods.heads) == 4  # no running costs without prices
-    assert orders.rows == ((10, 30, "q2", "eight", "home", 8.0, "GPUs", 180.0),)
+    assert orders.rows == ((10, 10, 30, "q2", "eight", "home", 8.0, "GPUs", 180.0),)
     assert [row[2] for row in periods.rows] == [0.8, pytest.approx(12 / 18), 1.0, None]
     assert [(row[0], row[3]) for row in periods.rows] == [("q1", 0), ("q2", 180), ("q3", 0), ("all", 180)]
 
@@ -170,7 +172,7 @@ def test_a_period_begins_on_the_day_that_it_states(tmp_path: Path) -> None:
     file.write_text('[[period]]\nname = "busy"\nbegins_day = 60\ngrow_demand = { all = 1.5 }\n')
     answer = mast_opt.buy_in_time(growing(), mast_opt.read_periods(file), solver="highs", threads=1)
     assert answer.status is Status.OPTIMAL
-    assert [row[:2] for row in order_date_sections(answer)[0].rows] == [(40, 60)]
+    assert [row[:3] for row in order_date_sections(answer)[0].rows] == [(40, 39, 60)]
     late = mast_opt.buy_in_time(growing(lead_days=70), mast_opt.read_periods(file), solver="highs", threads=1)
     assert late.status is Status.INFEASIBLE
     assert "begins on day 60; 2 of 2 candidates come later, after 70 days" in late.message
@@ -242,3 +244,45 @@ def test_a_heuristic_goes_from_period_to_period() -> None:
     assert answer.usd is not None
     assert 180 <= answer.usd <= 280
     assert all(one.worst_after <= 1 for one in answer.periods)
+
+
+def moving(lead_days: int) -> DataPlacement:
+    """Work of 8 GPUs at home, which has 10; with half as much again, a job and its 4 TB go to new GPUs in away, which
+    takes 1 TB a day."""
+    tables = {
+        "regions": [
+            {"region": "home", "storage_tb": 10, "cpu_cores": 100},
+            {"region": "away", "storage_tb": 10, "cpu_cores": 100, "ingress_tb_per_day": 1},
+        ],
+        "gpu_supply": [{"region": "home", "gpu_type": "a100", "gpus": 10}],
+        "datasets": [{"dataset": name, "size_tb": 4} for name in ("logs", "clicks")],
+        "replicas": [{"dataset": name, "region": "home"} for name in ("logs", "clicks")],
+        "workloads": [{"workload": name, "tier": 0, "cpu_cores": 1} for name in ("one", "two")],
+        "gpu_demand": [{"workload": name, "gpu_type": "a100", "gpus": 4} for name in ("one", "two")],
+        "current_runs": [{"workload": name, "region": "home", "gpu_type": "a100"} for name in ("one", "two")],
+        "reads": [
+            {"workload": one, "dataset": of, "tb_per_day": 1} for one, of in (("one", "logs"), ("two", "clicks"))
+        ],
+        "candidates": [
+            {"candidate": "new", "resource": "gpus", "region": "away", "gpu_type": "a100", "step": 8}
+            | {"usd_per_step": 100, "lead_days": lead_days}
+        ],
+    }
+    return mast_opt.from_tables("data-placement", tables, name="moving")
+
+
+@pytest.mark.parametrize(("lead_days", "early"), [(20, (6, "2027-01-07")), (28, (None, None))])
+def test_orders_early_enough_to_move_before_demand_grows(lead_days: int, early: tuple[int | None, str | None]) -> None:
+    """The copy takes 4 days from the one on which the GPUs are there; until then, 2 GPUs at home are over."""
+    begin = date(2027, 1, 1)
+    answer = mast_opt.buy_in_time(moving(lead_days), quarters()[:2], solver="highs", threads=1)
+    second = answer.periods[1]
+    assert (second.planned.over_before_gpus, second.planned.moves_until_day) == (2.0, 33)
+    orders, _, plans, _ = order_date_sections(answer, begin)
+    dates = [str(begin + timedelta(days=30 - lead_days)), early[1], "2027-01-31"]
+    assert list(orders.rows[0][:3]) == dates
+    cells = [dict(zip([head.title for head in plans.heads], row, strict=True)) for row in plans.rows]
+    assert [(row[OVER_BEFORE], row["moves until"]) for row in cells] == [(0.0, "2027-01-01"), (2.0, "2027-02-03")]
+    record = order_date_keys(answer, begin)["periods"][1]
+    assert (record["over_before_gpus"], record["moves_until_date"]) == (2.0, "2027-02-03")
+    assert (record["purchases"][0]["early_order_day"], record["purchases"][0]["early_order_date"]) == early

@@ -10,7 +10,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, listed, plain
 from mast_opt.planner.solving.last_pass import SLACK, as_good
-from mast_opt.problems.kind.migration_plan import COPIES, Order
+from mast_opt.problems.kind.migration_plan import COPIES, Order, Stopped
 from mast_opt.problems.kind.origin import Origin, made_for
 from mast_opt.problems.kind.overrides import NO_OVERRIDES
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -118,6 +118,8 @@ class Way:
     """Steps that cannot be carried out."""
     days_over: float = 0.0
     """Days by which it is longer than the instance states."""
+    stopped: tuple[Stopped, ...] = ()
+    """Work that stops on the way."""
 
 
 NO_WAY = Way()
@@ -135,7 +137,7 @@ def way_of(problem: Problem[Any], order: Order) -> Way:
     """The size of the way that an order of steps is."""
     rolling = kind_of(problem).analysis.hooks().rolling
     over = 0.0 if not order.late or rolling is None else float((order.days or 0) - rolling.days(problem))
-    return Way(len(order.moves), order.days, len(order.stuck), over)
+    return Way(len(order.moves), order.days, len(order.stuck), over, order.stopped)
 
 
 def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | None = None) -> tuple[Order, PlanT]:

@@ -10,7 +10,7 @@ from mast_opt.core.arguments import a, a_function, a_text, checked, each, option
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of
 from mast_opt.planner.analysis.common import asked, solve_from
-from mast_opt.planner.analysis.migration_plan import Way, way_to
+from mast_opt.planner.analysis.migration_plan import NO_WAY, Way, way_to
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated, happened
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
@@ -18,7 +18,7 @@ from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Rolling
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.registry import SolverName
+from mast_opt.problems.registry import SolverName, kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,26 @@ class Period(Generic[PlanT]):
     def way(self) -> Way:
         """The way to its plan from that of the period before, or from today."""
         return way_to(self.instance, self.solution.plan)
+
+    @cached_property
+    def over_before_gpus(self) -> float | None:
+        """GPUs over the supply on the day when the period begins, before its moves; None where the plan before, or the
+        present state, is not known."""
+        kind = kind_of(self.instance)
+        now = kind.analysis.current_plan(self.instance)
+        return None if now is None else kind.verification.verify(self.instance, now).metrics.get("overload_gpus")
+
+    @property
+    def done_day(self) -> int | None:
+        """First day on which nothing of the way to its plan is left; None where the way is not known or blocked."""
+        if self.way.stuck or self.way.days is None:
+            return self.begins_day if self.way is not NO_WAY and not self.way.steps else None
+        return self.begins_day + self.way.days
+
+    @property
+    def moves_until_day(self) -> int | None:
+        """Last day of the way to its plan; None where that is not known."""
+        return None if self.done_day is None else max(self.begins_day, self.done_day - 1)
 
 
 @dataclass(frozen=True, eq=False)

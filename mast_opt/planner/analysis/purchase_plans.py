@@ -37,6 +37,9 @@ class PeriodPurchases(Generic[PlanT]):
     """Running costs with all that is bought up to the period."""
     from_today: str = ""
     """Reason why instance and plan begin from today and not from the period before; empty if they do not."""
+    early_day: int | None = None
+    """Latest day on which the purchases have to be there so that the moves are done when the period begins; None where
+    that is before today or before the moves of the previous period are done, or its demand does not fit the plan."""
 
     @property
     def name(self) -> str:
@@ -47,6 +50,15 @@ class PeriodPurchases(Generic[PlanT]):
     def begins_day(self) -> int:
         """Day on which the period begins, at the earliest 0, which is today."""
         return self.planned.begins_day
+
+    def order_day(self, purchase: Purchase) -> int:
+        """Day by which a purchase has to be ordered to be there when the period begins."""
+        return self.begins_day - purchase.offer.lead_days
+
+    def early_order_day(self, purchase: Purchase) -> int | None:
+        """Day by which it has to be ordered so that the moves are done by then; None where it is not possible."""
+        day = None if self.early_day is None else self.early_day - purchase.offer.lead_days
+        return None if day is None or day < 0 else day
 
     @property
     def instance(self) -> Problem[PlanT]:
@@ -98,12 +110,30 @@ def plans_of(
         chain.step(problem, change, scenario.name, day)
         reasons.append(_from_today(chain, q, now, known[at]) if chain.done[-1].solution.plan is None else "")
         before = now
-    return tuple(
+    rows = [
         _row(q, one, now, now - then, reason)
         for (q, *_), one, now, then, reason in zip(
             every, chain.done, steps, [np.zeros_like(steps[0]), *steps], reasons, strict=False
         )
-    )
+    ]
+    before: Problem[Any] = problem
+    done: int | None = 0
+    for at, (row, more) in enumerate(zip(rows, np.diff([np.zeros_like(steps[0]), *steps], axis=0), strict=False)):
+        early = (
+            None if row.from_today else _early_day(every[at][0], hooks, row, every[at][0].hooks.bought(before, more))
+        )
+        rows[at] = replace(row, early_day=None if early is None or done is None or early < done else early)
+        before, done = chain.rolling.carried(row.instance, row.plan), row.planned.done_day
+    return tuple(rows)
+
+
+def _early_day(question: Question, hooks: AnalysisHooks, row: PeriodPurchases[Any], before: Problem[Any]) -> int | None:
+    """Latest day on which the way to a period's plan can begin and be done when the period begins; None where the plan
+    does not fit the instance before the period with the purchases, or the way is not known.
+    """
+    done = row.planned.done_day
+    fits = done is not None and question.judged(before, hooks.adapted(before, row.plan)).ok
+    return 2 * row.begins_day - done if fits and done is not None else None
 
 
 def _from_today(chain: Chain, question: Question, steps: Steps, plan: object) -> str:

@@ -15,6 +15,8 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.core.wording import plain
 from mast_opt.problems.kind.analysis_hooks import Expansion, Offer, Steps
+from mast_opt.problems.kind.formulation import Formulation
+from mast_opt.problems.kind.interfaces import FormulationInterface
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.origin import made_for
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -171,7 +173,19 @@ class Question:
     @cached_property
     def kind_at_target(self) -> Kind[Any, Any]:
         """The kind with the target as one more hard limit of plans, so that rounded shares do not pass it."""
-        return replace(self.kind, verification=replace(self.kind.verification, verify=self.judged))
+        verification = replace(self.kind.verification, verify=self.judged)
+        return replace(self.kind, verification=verification, formulation=self._formulation_at_target)
+
+    @property
+    def _formulation_at_target(self) -> FormulationInterface[Any, Any]:
+        """How the kind is formulated, with the target as a hard limit."""
+        formulation = self.kind.formulation
+
+        def within(problem: Problem[Any]) -> Formulation[Any]:
+            found: Formulation[Any] = self.hooks.within(problem, self.ratio, self.tier)
+            return found
+
+        return replace(formulation, formulations={**formulation.formulations, "base": within})
 
     def judged(self, instance: Problem[Any], plan: Any) -> Verdict:  # noqa: ANN401 - a plan of the kind
         """The verdict on a plan, with the target as one more hard limit."""

@@ -25,10 +25,10 @@ from mast_opt.planner.analysis.purchase_question import (
     positive,
 )
 from mast_opt.planner.solving import Solution
-from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
+from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER, EXACT
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
-from mast_opt.planner.solving.last_pass import as_good, most_allowed
+from mast_opt.planner.solving.last_pass import KEPT, as_good, most_allowed, params_of_pass, settling_of
 from mast_opt.planner.solving.mip_route import Answer as MipAnswer
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
@@ -208,22 +208,27 @@ def plan_within(
     q, gap, verify = question, max(params.gap, question.params.plan_gap), question.kind.verification.verify
     fit = [plan for plan in starts if plan is not None and _at_target(q, after, plan)]
     start = min(fit, key=lambda plan: verify(after, plan).objective, default=None)
+    timed = Clock(clock.budget_s(1 - KEPT))
     if solver in q.kind.solvers.heuristics:
-        found = _by_search(q, after, solver, params, start, clock.budget_s())
+        found = _by_search(q, after, solver, params, start, timed.budget_s())
     else:
         exact = replace(params, gap=gap)
         if start is None:
-            timed = Clock(clock.budget_s(NARROWED_SHARE))
-            start = _by_program(q, q.hooks.narrowed(after), solver, exact, None, timed).plan
+            first = Clock(timed.budget_s(NARROWED_SHARE))
+            start = _by_program(q, q.hooks.narrowed(after), solver, exact, None, first).plan
             start = start if start is not None and _at_target(q, after, start) else None
-        found = _by_program(q, after, solver, exact, start, clock)
+        found = _by_program(q, after, solver, exact, start, timed)
     best, status = found.plan, found.status
     if best is None or not _at_target(q, after, best):
         best, status = start, Status.FEASIBLE
     if best is None:
         none = Status.INFEASIBLE if found.status.is_infeasible else Status.NO_SOLUTION
         return _solution(q, solver, none, None, None, found)
-    best = _whole(q, after, best, lambda value: most_allowed(found.status, value, found.bound, gap))
+
+    def most(value: float) -> float:
+        return most_allowed(status, value, found.bound, gap)
+
+    best = _whole(q, after, _settled(q, after, best, most, params, clock.budget_s()), most)
     return _solution(q, solver, status, best, verify(after, best), found)
 
 
@@ -259,6 +264,24 @@ def _solution(
     limit = None if status in (Status.OPTIMAL, Status.INFEASIBLE) else found.limit
     kind = question.kind.name
     return Solution(kind, solver, status, plan, verdict, objective, bound, limit, found.message, 0, {})
+
+
+def _settled(
+    question: Question,
+    after: Problem[Any],
+    plan: Any,  # noqa: ANN401 - a plan of any kind
+    most: Callable[[float], float],
+    params: SolveParams,
+    left_s: float | None,
+) -> Any:  # noqa: ANN401 - a plan of any kind
+    """The plan at the target after the last pass: nothing moves that improves nothing."""
+    kind = question.kind_at_target
+    settling = settling_of(kind, after, None, None)
+    if settling is None or params.cancel.is_set() or not settling.has_time(left_s):
+        return plan
+    verdict = kind.verification.verify(after, plan)
+    limits = params_of_pass(params, left_s)
+    return settling.settled(plan, verdict, most(verdict.objective), backends.get(EXACT), limits)[0]
 
 
 def _whole(question: Question, after: Problem[Any], plan: Any, most: Callable[[float], float]) -> Any:  # noqa: ANN401 - a plan of any kind

@@ -7,13 +7,14 @@ from typing import Any
 
 from mast_opt.core.dates import date_of
 from mast_opt.core.wording import NOTICED, UNKNOWN, as_shown, counted, gpus, noticed, percent, plain, ratio
+from mast_opt.core.wording import listed as list_of
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
 from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.migration_plan import Way
 from mast_opt.planner.analysis.pareto import Frontier
-from mast_opt.planner.analysis.periods import Periods
+from mast_opt.planner.analysis.periods import Period, Periods
 from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from mast_opt.planner.analysis.region_loss import RegionLoss
@@ -55,6 +56,12 @@ BILL = (
 """Note on what it costs to run a plan of purchases."""
 WIDE = 0.05
 """Gap of a plan above which the note says that more time finds better ones."""
+OVER_BEFORE = "GPUs over before moves"
+MOVE_FIRST = (
+    "To move first: the latest date with which the moves of the period are done on the day it begins; ordered later, "
+    "the GPUs over before moves stay over until then. None where no date from today on will do."
+)
+"""Note on the dates of orders."""
 CHAINED = (
     "Each plan is at the target and begins with the one before, with all that is bought by then. In 'solve' and "
     "'periods' GPUs over the supply only have a price: the limit overload_gpus = 0 holds a target of 1 there."
@@ -397,11 +404,13 @@ def period_sections(answer: Periods[Any], begin: date | None = None) -> tuple[Se
     units = list(dict.fromkeys(unit for one in answer.periods for unit in one.moved))
     verdicts = [one.solution.verdict for one in answer.periods]
     metrics = list(dict.fromkeys(name for found in verdicts if found is not None for name in found.metrics))
-    heads = (Head("period"), *_days(begin, "begins on"), *PROOF, *Form.AMOUNT.heads(*units), Head(DAYS))
+    heads = (Head("period"), *_days(begin, "begins on"), *PROOF, *Form.AMOUNT.heads(*units))
+    heads += (Head(OVER_BEFORE, Form.GPUS), Head("stops", Form.COUNT), *_days(begin, "moves until"), Head(DAYS))
     rows = tuple(
         (
             *(one.name, date_of(begin, one.begins_day) or one.begins_day, *_proof(one.solution)),
-            *(*map(one.moved.get, units), days_cell(one.way)),
+            *(*map(one.moved.get, units), one.over_before_gpus, len(one.way.stopped)),
+            *(date_of(begin, one.moves_until_day) or one.moves_until_day, days_cell(one.way)),
         )
         for one in answer.periods
     )
@@ -418,7 +427,22 @@ def period_sections(answer: Periods[Any], begin: date | None = None) -> tuple[Se
     missing = [f"{gpus(most)} GPUs in {name}" for name, most in over if noticed(most, "gpus")]
     note += OVER_SUPPLY.format(", ".join(missing)) if missing else ""
     note += OVER if any(one.way.days_over for one in answer.periods) else ""
-    return (Section("Periods", heads, rows, note.strip()), Section("Key figures", names, figures))
+    note = " ".join((note.strip(), *_costs_of_the_way(answer.periods))).strip()
+    return (Section("Periods", heads, rows, note), Section("Key figures", names, figures))
+
+
+def _costs_of_the_way(periods: Sequence[Period[Any]]) -> list[str]:
+    """Sentences on work that stops, remote reads, and steps that take longer than they may, by period."""
+    words = []
+    for one in periods:
+        stopped = [f"{row.what} ({gpus(row.gpus)} GPUs)" for row in one.way.stopped]
+        parts = [f"stops {list_of(stopped)} on the way"] if stopped else []
+        remote = one.solution.verdict.metrics.get("remote_tb_per_day", 0.0) if one.solution.verdict else 0.0
+        parts += [f"reads {plain(remote)} TB a day remotely"] if noticed(remote, "remote_tb_per_day") else []
+        days = f"{counted(one.way.days or 0, 'day')}, {plain(one.way.days_over)} more than 'days'"
+        parts += [f"takes {days}"] if one.way.days_over else []
+        words += [f"{one.name} {list_of(parts)}."] if parts else []
+    return words
 
 
 def joint_sections(answer: Periods[Any], together: JointPeriods[Any]) -> tuple[Section, ...]:
@@ -464,7 +488,7 @@ def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
 def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None) -> tuple[Section, ...]:
     """A row for each order; the worst ratio and the price of each period; its plan in figures."""
     heads = (
-        *_days(begin, "order on", "in use on"),
+        *_days(begin, "order on", "to move first, order on", "in use on"),
         *Form.TEXT.heads("for", "candidate", "where"),
         Head("amount", Form.AMOUNT),
         Head("unit"),
@@ -472,7 +496,7 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
     )
     rows = [
         (
-            *(date_of(begin, day) or day for day in (one.begins_day - row.offer.lead_days, one.begins_day)),
+            *(date_of(begin, day) or day for day in (one.order_day(row), one.early_order_day(row), one.begins_day)),
             *(one.name, row.offer.name, row.offer.place),
             *(row.amount, row.offer.unit, float(row.usd)),
         )
@@ -492,11 +516,11 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
     columns = (
         Head("period"),
         *_days(begin, "begins on"),
-        Head("worst ratio", Form.FIGURE),
+        Head("worst ratio, moves done", Form.FIGURE),
         Head("USD", Form.AMOUNT),
     )
     columns += Form.AMOUNT.heads("USD a month", "of what is bought") if priced else ()
-    note = "" if rows else "Nothing has to be bought."
+    note = MOVE_FIRST if rows else "Nothing has to be bought."
     plans, figures = period_sections(Periods(answer.kind, tuple(one.planned for one in answer.periods), 0), begin)
     notes = [CHAINED, *(f"{one.name}: {one.from_today}." for one in answer.periods if one.from_today)]
     wide = [f"{one.name} {_open(one.planned.solution)}" for one in answer.periods if _is_wide(one.planned.solution)]

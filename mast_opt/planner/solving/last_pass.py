@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.arrays import IntArray
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import SolveParams, Status, relative_gap
 from mast_opt.core.verdict import Verdict
@@ -104,13 +104,21 @@ class Settling:
         if own.ok and self._as_good(own, verdict, most):
             return self.reference, own, LastPass(self.name, before, 0, own.objective - verdict.objective)
         formulation = self.kind.formulate(self.problem, "base")
-        x, there = formulation.encode(plan), formulation.encode(self.reference)
-        decided = self._decided(formulation.mip)
-        result = backend.solve(self._stated(formulation, verdict, most, x, there, decided), replace(params, start=x))
+        result = backend.solve(
+            self._stated(formulation, plan, verdict, most), replace(params, start=formulation.encode(plan))
+        )
         if result.x is None:
             return unchanged
         found: PlanT = formulation.decode(result.x)
         judged = self.kind.verification.verify(self.problem, found)
+        if not judged.ok and formulation.exact is not None:
+            exact, held = formulation.exact(), np.flatnonzero(formulation.mip.integral)
+            whole = np.rint(exact.encode(found)[held])
+            result = backend.solve(self._stated(exact, plan, verdict, most).fix(held, whole), params)
+            if result.x is None:
+                return unchanged
+            found = exact.decode(result.x)
+            judged = self.kind.verification.verify(self.problem, found)
         after = self.rows(found)
         if not judged.ok or after >= before or not self._as_good(judged, verdict, most):
             return unchanged
@@ -130,14 +138,13 @@ class Settling:
     def _stated(
         self,
         formulation: Formulation[Any],
+        plan: Any,  # noqa: ANN401 - a plan of any kind
         verdict: Verdict,
         most: float,
-        x: FloatArray,
-        there: FloatArray,
-        decided: IntArray,
     ) -> Mip:
         """Program of the last pass, which minimises the number of differing rows."""
-        mip = formulation.mip
+        mip, x, there = formulation.mip, formulation.encode(plan), formulation.encode(self.reference)
+        decided = self._decided(mip)
         one = there[decided] > 1e-9
         rows = Term(decided, np.where(one, -1.0, 1.0), float(np.count_nonzero(one)))
         own = np.flatnonzero(mip.cost)

@@ -18,10 +18,12 @@ import mast_opt
 from mast_opt.cli.json_record import order_date_keys
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import purchase_plans, purchases
+from mast_opt.planner.analysis.migration_plan import Way
 from mast_opt.planner.report.result_sections import CHAINED, OVER_BEFORE, order_date_sections
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.kind.migration_plan import Stopped
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import kind_of
 
@@ -269,6 +271,47 @@ def moving(lead_days: int) -> DataPlacement:
         ],
     }
     return mast_opt.from_tables("data-placement", tables, name="moving")
+
+
+def test_plans_of_periods_move_nothing_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 14 GPUs at home, 4 are over the supply. Half of one job and the whole other one go away, where 0.572 of one
+    would do; a share of 0.571, which is nearest, would not."""
+    problem = moving(20).with_columns(
+        {"workloads.splittable": np.array([True, True]), "datasets.stored": np.ones((2, 2), np.bool_)}
+    )
+    demand, supply = np.array([7000, 7000]), np.array([[10000], [10000]])
+    problem = problem.with_columns({"options.mgpu": demand, "regions.supply_mgpu": supply}).with_objective(
+        {"overload": 1}
+    )
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    rows = [np.array(one) for one in ((0, 1, 1), (1, 0, 1), (0, 0, 0), (1000, 500, 500))]
+    moved = replace(plan, place=np.array([[True, True], [True, True]])).with_rows(run=rows)
+    assert mast_opt.verify(problem, moved).ok
+    found = SimpleNamespace(plan=moved, bound=None, status=Status.FEASIBLE, limit=None, message="")
+    monkeypatch.setattr(ExactSolve, "run", lambda *_: found)
+    answer = mast_opt.buy_in_time(problem, quarters()[:1], solver="highs", threads=1)
+    _, region, _, share = answer.periods[0].plan.rows("run")
+    assert sorted(share[region == 1]) == [572]
+
+
+def test_notes_on_what_a_plan_costs_on_the_way() -> None:
+    answer = mast_opt.buy_in_time(moving(20), quarters()[:2], solver="highs", threads=1)
+    second = answer.periods[1].planned
+    assert second.solution.verdict is not None
+    metrics = {**second.solution.verdict.metrics, "remote_tb_per_day": 67.92}
+    solution = replace(second.solution, verdict=replace(second.solution.verdict, metrics=metrics))
+    planned = replace(second, solution=solution)
+    planned.__dict__["way"] = Way(3, 71, 0, 57.0, (Stopped("vision-08", 1.0, 42.0, 0, 0),))
+    poor = replace(answer, periods=(answer.periods[0], replace(answer.periods[1], planned=planned)))
+    plans = order_date_sections(poor)[2]
+    assert (
+        "q2 stops vision-08 (42 GPUs) on the way, reads 67.92 TB a day remotely and takes 71 days, 57 more than"
+        in plans.note
+    )
+    assert dict(zip([head.title for head in plans.heads], plans.rows[1], strict=True))["stops"] == 1
+    record = order_date_keys(poor)["periods"][1]
+    assert [row["what"] for row in record["stopped"]] == ["vision-08"]
 
 
 @pytest.mark.parametrize(("lead_days", "early"), [(20, (6, "2027-01-07")), (28, (None, None))])

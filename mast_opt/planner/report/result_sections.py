@@ -59,7 +59,7 @@ WIDE = 0.05
 OVER_BEFORE = "GPUs over before moves"
 MOVE_FIRST = (
     "To move first: the latest date with which the moves of the period are done on the day it begins; ordered later, "
-    "the GPUs over before moves stay over until then. None where no date from today on will do."
+    f"GPUs are over the supply until the moves are done. {UNKNOWN} where no date from today on will do."
 )
 """Note on the dates of orders."""
 CHAINED = (

@@ -289,9 +289,7 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
         **_attributes(one.way, "days", "days_over"),
         **({} if one.lost is None else loss_keys(one.lost)),
         "lost_work": [] if one.order is None else [asdict(row) for row in one.order.stopped if row.lost is not None],
-        "over_supply_gpus": None
-        if not one.over_supply
-        else dict(zip(("first_stage", "plan"), map(dict, one.over_supply), strict=True)),
+        "waiting": [[asdict(row) for row in rows] for rows in one.waiting],
         "region_loss": None if one.after_loss is None else asdict(one.after_loss),
         "message": solution.message,
         "base_plan": None

@@ -6,6 +6,7 @@ from typing import Any
 
 import mast_opt
 from mast_opt import Scenario
+from mast_opt.planner.report.change_sections import stopped_sections
 from mast_opt.planner.report.result_sections import recovery_sections
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.kind.presentation import Section
@@ -34,14 +35,15 @@ def recovered(**changes: object) -> tuple[mast_opt.WhatIf[Any], tuple[Section, .
 
 
 def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied() -> None:
-    answer, (work, over) = recovered()
+    answer, (work, without) = recovered()
     (one,) = answer.outcomes
     assert work.rows == (
         ("first", 0, 4.0, 1, "first stage"),
-        ("second", 1, 4.0, 1, "first stage"),
+        ("second", 1, 4.0, 2, "after room in full"),
         ("1 workload", 0, 4.0, None, "data is lost"),
     )
-    assert over.rows == ((0, 0.0, 0.0), (1, 4.0, 0.0))
+    assert without.rows == (("second", 1, "full", "a100", 4.0, 4.0, None),)
+    assert "GPUs missing: tier 1: 4 then 0." in without.note
     assert one.first is not None
     assert one.solution.plan is not None
     for plan in (one.first, one.solution.plan):
@@ -55,13 +57,19 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
         (1, "move", "first"),
     ]
     assert one.way.days == order.days
+    assert [len(found) for found in order.waiting] == [1, 0]
+    assert [move.gpus_missing for move in order.moves if move.action == "start"] == [0.0, 4.0]
+    down = stopped_sections(mast_opt.steps(one.problem, one.first))[0]
+    assert [row[-3:] for row in down.rows] == [(1, 1, None), (None, None, 4.0), (None, None, None)]
+    assert "No GPUs are free for 1 where they start." in down.note
 
 
 def test_without_copies_there_is_one_stage() -> None:
     """Where copies are forbidden, the plan is the first stage."""
-    answer, (work,) = recovered(limits={"copied_tb": 0})
+    answer, (work, without) = recovered(limits={"copied_tb": 0})
     assert answer.outcomes[0].first is None
-    assert [row[-1] for row in work.rows] == ["at once", "at once", "data is lost"]
+    assert [row[-1] for row in work.rows] == ["at once", "no GPUs free: 4 of 4 wait", "data is lost"]
+    assert without.rows == (("second", 1, "full", "a100", 4.0, 4.0),)
 
 
 def test_the_unavoidable_part_is_that_of_the_plan_from_the_first_stage() -> None:

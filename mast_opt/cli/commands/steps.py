@@ -85,6 +85,7 @@ def command(
         notes=list(order.notes),
         late=order.late or None,
         stuck=[asdict(stuck) for stuck in order.stuck],
+        waiting=[[asdict(row) for row in rows] for rows in order.waiting],
         relief=list(order.relief),
         unit=order.unit,
         waves=order.waves,

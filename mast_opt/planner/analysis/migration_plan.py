@@ -79,10 +79,20 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         stuck=second.stuck,
         relief=(*first.relief, *second.relief),
         proven=first.proven and second.proven,
-        stopped=(*(one for one in first.stopped if one.days is not None), *later),
+        stopped=(*(_served(one, first, second) for one in first.stopped if one.days is not None), *later),
         notes=tuple(dict.fromkeys((*first.notes, note, *second.notes))),
         late="; ".join(filter(None, [first.late, second.late])),
+        waiting=(*first.waiting, *second.waiting),
     )
+
+
+def _served(one: Stopped, first: Order, second: Order) -> Stopped:
+    """Work that starts in the first of two plans; where only the second one has GPUs for it, once that is done."""
+    still = {row.what for rows in second.waiting for row in rows}
+    if one.runs or one.what in still:
+        return one
+    rooms = dict.fromkeys(row.region for rows in first.waiting for row in rows if row.what == one.what)
+    return replace(one, days=first.free_day + (second.days or 1), room_in=tuple(rooms), gpus_missing=0.0)
 
 
 def _steps(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> Order:

@@ -29,9 +29,9 @@ from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Loss
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.migration_plan import Order, Waiting
 from mast_opt.problems.kind.problem import PlanT, Problem, ProblemT
-from mast_opt.problems.registry import SolverName, check_plan, kind_of
+from mast_opt.problems.registry import SolverName, check_plan
 from mast_opt.problems.search.params import Params
 
 OBJECTIVES = ("worst", "weighted")
@@ -83,12 +83,10 @@ class Outcome(Generic[PlanT]):
         """The size of the way from today, as it is in the scenario, to its plan."""
         return NO_WAY if self.order is None else way_of(self.problem, self.order)
 
-    @cached_property
-    def over_supply(self) -> tuple[Mapping[int, float], ...]:
-        """Tier → GPUs over the supply, in the first stage and in the plan; nothing without a first stage."""
-        over = kind_of(self.problem).analysis.hooks().over_supply
-        plans = [plan for plan in (self.first, self.solution.plan) if plan is not None]
-        return () if self.first is None or over is None else tuple(over(self.problem, plan) for plan in plans)
+    @property
+    def waiting(self) -> tuple[tuple[Waiting, ...], ...]:
+        """Work without GPUs after a loss: in the first stage, if there is one, and in the plan."""
+        return () if self.order is None or self.after_loss is None else self.order.waiting
 
     @property
     def open_gap(self) -> float | None:

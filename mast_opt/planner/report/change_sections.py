@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mast_opt.core.wording import UNKNOWN, gpus, percent, plain
 from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
-from mast_opt.planner.report.result_sections import compared_rows
+from mast_opt.planner.report.result_sections import compared_rows, waiting_sections
 from mast_opt.problems.kind.migration_plan import Move, Order, waits_for
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
 from mast_opt.problems.registry import kind_named
@@ -107,7 +107,8 @@ def _both(before: str | None, after: str | None) -> str | None:
 def order_sections(order: Order) -> tuple[Section, ...]:
     """Sections on the steps to a plan, then work that stops on the way and what is stuck."""
     found = [moves_section(order)] if order.moves else []
-    return (*found, *stopped_sections(order), *((stuck_section(order),) if order.stuck else ()))
+    stuck = (stuck_section(order),) if order.stuck else ()
+    return (*found, *stopped_sections(order), *waiting_sections(order.waiting), *stuck)
 
 
 def stuck_section(order: Order) -> Section:
@@ -130,8 +131,9 @@ def down_section(order: Order) -> Section:
         (Head("lost with"), [one.lost for one in down]),
         (Head("share", Form.AMOUNT), [one.share for one in down] if any(one.share < 1 for one in down) else []),
         (Head("GPUs used", Form.GPUS), [one.gpus for one in down]),
-        (_day(order, "starts on"), [None if one.days is None else _when(order, one.days - 1) for one in down]),
-        (Head("days down", Form.COUNT), [one.days for one in down]),
+        (_day(order, "starts on"), [_when(order, (one.days or 0) - 1) if one.runs else None for one in down]),
+        (Head("days down", Form.COUNT), [one.days if one.runs else None for one in down]),
+        (Head("GPUs missing", Form.GPUS), [one.gpus_missing or None for one in down]),
         (Head("waits for"), [waits_for(one) or None for one in down]),
     ]
     kept = [(head, cells) for head, cells in columns if _filled(cells)]
@@ -139,6 +141,8 @@ def down_section(order: Order) -> Section:
     refused = sum(one.days is None for one in down)
     note = "It runs nowhere until the wave in which it starts has ended."
     note += f" The plan does not start {refused:,} of these again." if refused else ""
+    without = sum(one.days is not None and not one.runs for one in down)
+    note += f" No GPUs are free for {without:,} where they start." if without else ""
     return Section("Work down from the start", tuple(head for head, _ in kept), rows, note)
 
 
@@ -220,6 +224,7 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
     for unit in units:
         amounts = [move.amount if move.unit == unit else None for move in moves]
         columns.append((Head(unit, Form.GPUS if unit == GPUS else Form.AMOUNT), [*amounts]))
+    columns.append((Head("GPUs missing", Form.GPUS), [move.gpus_missing or None for move in moves]))
     if any(move.share not in (None, 1.0) for move in moves):
         columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
     return columns
@@ -230,7 +235,8 @@ def _amount(move: Move) -> str | None:
     if move.amount is None:
         return None
     number = gpus(move.amount) if move.unit == GPUS else plain(move.amount)
-    return f"{number} {move.unit}" + ("" if move.share in (None, 1.0) else f" ({percent(move.share, 0)})")
+    part = "" if move.share in (None, 1.0) else f" ({percent(move.share, 0)})"
+    return f"{number} {move.unit}{part}" + (f", {gpus(move.gpus_missing)} missing" if move.gpus_missing else "")
 
 
 def _filled(cells: Iterable[object]) -> bool:

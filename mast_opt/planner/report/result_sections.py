@@ -23,7 +23,7 @@ from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.analysis_hooks import Loss, Risk
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.kind.migration_plan import waits_for
+from mast_opt.problems.kind.migration_plan import Waiting, waits_for
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, listed
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.registry import kind_of
@@ -72,6 +72,13 @@ OVER_SUPPLY = (
     "less than a copy or a move; 'limits = {{ overload_gpus = 0 }}' in a period forbids it. "
 )
 """Note on periods whose plans ask for more GPUs than there are."""
+WITHOUT_GPUS = (
+    "More GPUs are asked for than there are. They go to the tiers in their order, then to work that runs there "
+    "already, then to the largest; the rest waits."
+)
+"""Note on work that has no GPUs."""
+STAGES = ("first stage", "then")
+"""Plans after the loss of regions, where there is a first stage."""
 EACH_LOSS = "GPUs missing after the loss of each region, before any copy"
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
@@ -186,7 +193,7 @@ def missing_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
 
 
 def recovery_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
-    """Sections on the starts of work of lost regions, and on GPUs over the supply by tier, as far as there are any."""
+    """Sections on the starts of work of lost regions, and on work without GPUs, as far as there are any."""
     found = []
     for one in answer.outcomes:
         rows = _starts(one)
@@ -199,12 +206,32 @@ def recovery_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
             )
             note = "GPUs are those that it used." + (" " + FIRST_STAGE if one.first is not None else "")
             found.append(Section(f"Work of lost regions, {one.name}", (*heads, Head("how")), rows, note))
-        if one.over_supply:
-            first, then = one.over_supply
-            tiers = tuple((tier, first[tier], then[tier]) for tier in first)
-            columns = (Head("tier", Form.COUNT), *Form.GPUS.heads("first stage", "plan"))
-            found.append(Section(f"GPUs over the supply, {one.name}", columns, tiers))
+        found += waiting_sections(one.waiting, f", {one.name}", STAGES)
     return tuple(found)
+
+
+def waiting_sections(waiting: Sequence[Sequence[Waiting]], of: str = "", stages: Sequence[str] = ()) -> list[Section]:
+    """Section on work without GPUs once plans are carried out; nothing where all work has its GPUs.
+
+    Args:
+        waiting: the work without GPUs after each plan.
+        of: words that follow the title.
+        stages: a word for each plan; its number unless given.
+    """
+    rows: dict[tuple[Cell, ...], list[Cell]] = {}
+    tiers: dict[int, list[float]] = {}
+    for number, found in enumerate(waiting):
+        for one in found:
+            row = rows.setdefault((one.what, one.tier, one.region, one.gpu_type), [0.0, *(None for _ in waiting)])
+            row[0], row[number + 1] = one.gpus, one.missing
+            tiers.setdefault(one.tier, [0.0] * len(waiting))[number] += one.missing
+    names = stages or [f"plan {number}" for number in range(1, len(waiting) + 1)]
+    after = ("GPUs missing",) if len(waiting) == 1 else [f"missing, {name}" for name in names]
+    heads = (Head("work"), Head("tier", Form.COUNT), Head("region"), Head("type"), *Form.GPUS.heads("GPUs", *after))
+    by_tier = ", ".join(f"tier {tier}: {' then '.join(map(gpus, each))}" for tier, each in sorted(tiers.items()))
+    note = f"{WITHOUT_GPUS} GPUs missing: {by_tier}."
+    table = tuple((*key, *row) for key, row in sorted(rows.items(), key=lambda one: one[0][1:2]))
+    return [Section(f"Work without GPUs{of}", heads, table, note)] if rows else []
 
 
 def _starts(one: Outcome[Any]) -> tuple[tuple[Cell, ...], ...]:
@@ -219,7 +246,10 @@ def _starts(one: Outcome[Any]) -> tuple[tuple[Cell, ...], ...]:
             continue
         early = "first stage" if one.first is not None else "at once"
         how = "refused" if row.days is None else f"after {waits_for(row)}" if waits_for(row) else early
-        rows.append((row.what, row.tier, row.gpus, row.days, how))
+        if row.gpus_missing:
+            short = f"no GPUs free: {gpus(row.gpus_missing)} of {gpus(row.gpus_asked)} wait"
+            how = f"{how}; {short}" if row.runs else short
+        rows.append((row.what, row.tier, row.gpus, row.days if row.runs else None, how))
     lost = ((counted(len(each), "workload"), tier, sum(each), None, "data is lost") for tier, each in gone.items())
     return (*rows, *lost)
 

@@ -434,8 +434,6 @@ class AnalysisHooks:
     restarted: Callable[[Any, Any, Loss], tuple[Any, Loss]] | None = None
     """(instance after a loss, its first stage, the loss) → the instance once that is carried out, and the loss as
     counted from there."""
-    over_supply: Callable[[Any, Any], Mapping[int, float]] | None = None
-    """(problem, plan) → GPUs over the supply by tier, those of a tier on top of the tiers before it."""
     risk: Callable[[Any, Any | None], Risk] | None = None
     """(instance, plan or None for today) → what depends on each region; None where a kind has no data to lose."""
     expansion: Expansion | None = None

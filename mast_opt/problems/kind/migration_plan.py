@@ -39,6 +39,8 @@ class Move:
     """GPU type on which such a workload runs afterwards, or ran before a stop; None for work without GPUs."""
     from_type: str | None = None
     """GPU type on which work that moves ran before; None for work without GPUs."""
+    gpus_missing: float = 0.0
+    """GPUs of the amount that such work does not get there once the plan is carried out; see ``Waiting``."""
 
     @property
     def origin(self) -> str | None:
@@ -88,6 +90,29 @@ class Stopped:
     """Datasets copied to where such work starts, which it reads and starts after."""
     room_in: tuple[str, ...] = ()
     """Regions where such work waits for room, where it waits for no copy."""
+    gpus_asked: float = 0.0
+    """GPUs that such work asks for where it starts."""
+    gpus_missing: float = 0.0
+    """GPUs of these that it does not get; see ``Waiting``."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether the work starts, and has GPUs."""
+        return self.days is not None and (not self.gpus_missing or self.gpus_missing < self.gpus_asked)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Work that has no GPUs, or too few, once a plan is carried out: more important work takes them."""
+
+    what: str
+    tier: int
+    region: str
+    gpu_type: str
+    gpus: float
+    """GPUs that it asks for in this region, of this type."""
+    missing: float
+    """GPUs of these that it does not get."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,6 +136,8 @@ class Order(Summarised):
     """Sentence on steps that take longer than they may, with what would mend it; empty where they do not."""
     begin: date | None = None
     """Date of the first day; None where days are only counted."""
+    waiting: tuple[tuple[Waiting, ...], ...] = ()
+    """Work without GPUs once each plan is carried out, one plan after another."""
 
     def _summary(self) -> Summary:
         """Summary of the order of moves."""

@@ -28,6 +28,7 @@ from mast_opt.planner.report.result_sections import (
     shown,
     single_copy_section,
     today_section,
+    waiting_sections,
 )
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import solver_text
@@ -90,7 +91,7 @@ def story(
     calendar = None if order is None else _calendar(order)
     if order is not None:
         answers.insert(2, replace(_days(order), more=CALENDAR if calendar else ""))
-        sections.append(down_section(order))
+        sections += [down_section(order), *waiting_sections(order.waiting)]
     hooks = kind.analysis.hooks()
     if answers and hooks.risk is not None:
         risk = hooks.risk(problem, plan)
@@ -121,11 +122,14 @@ def _days(order: Order) -> Answer:
     stops = f" {counted(len(halted), 'workload')} must stop for a while." if halted else ""
     down = [one for one in order.stopped if one.lost is not None]
     if down:
-        again = f"{sum(one.days is not None for one in down):,} of them start again"
+        again = f"{sum(one.runs for one in down):,} of them start again"
         stops += f" {counted(len(down), 'workload')} ({gpus(sum(one.gpus for one in down))} GPUs) ran in what is lost: "
-        stops += f"{again}, the last after {counted(max(one.days or 0 for one in down), 'day')}."
+        last = max((one.days or 0 for one in down if one.runs), default=0)
+        stops += f"{again}, the last after {counted(last, 'day')}."
+    without = order.waiting[-1] if order.waiting else ()
+    missing = f", but {gpus(sum(one.missing for one in without))} GPUs are missing" if without else ""
     late = f" {order.late[:1].upper()}{order.late[1:]}." if order.late else ""
-    words = f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step.{stops}{late}"
+    words = f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step{missing}.{stops}{late}"
     value = "nothing to move" if not order.moves else waves if order.days is None else counted(order.days, "day")
     if order.last_date is not None:
         value, words = order.last_date, f"{value} from {order.date_of(0)}: {words}"

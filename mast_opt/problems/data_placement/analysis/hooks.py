@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.core.units import MILLI
 from mast_opt.core.wording import counted, listed
 from mast_opt.problems.data_placement.analysis import scenarios
 from mast_opt.problems.data_placement.analysis.alternatives import WORKLOAD_CHOICES
@@ -16,7 +15,7 @@ from mast_opt.problems.data_placement.analysis.losses import adapted, risk, sett
 from mast_opt.problems.data_placement.analysis.purchases import EXPANSION
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE, with_replicas_only
 from mast_opt.problems.data_placement.goals import least_change
-from mast_opt.problems.data_placement.plan import RELATIONS, Plan, filled, gpu_demand, today
+from mast_opt.problems.data_placement.plan import RELATIONS, Plan, filled, today
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups, Loss, Rolling
 
@@ -128,12 +127,6 @@ def restarted(problem: DataPlacement, plan: Plan, loss: Loss) -> tuple[DataPlace
     return after, replace(loss, unavoidable=unavoidable_terms(after, readers))
 
 
-def over_supply(problem: DataPlacement, plan: Plan) -> dict[int, float]:
-    """Tier → GPUs over the supply, those of a tier on top of the tiers before it."""
-    over = np.maximum(gpu_demand(problem, plan) - problem.regions.supply_mgpu[:, :, None], 0).sum(axis=(0, 1)) / MILLI
-    return dict(zip(problem.tiers, np.diff(over, prepend=0.0).tolist(), strict=True))
-
-
 QUESTIONS = AnalysisHooks(
     relief=relief,
     choices=(WORKLOAD_CHOICES, DATASET_CHOICES),
@@ -148,7 +141,6 @@ QUESTIONS = AnalysisHooks(
     after_loss=after_loss,
     first_stage=first_stage,
     restarted=restarted,
-    over_supply=over_supply,
     risk=risk,
     expansion=EXPANSION,
     change_groups=change_groups,

@@ -1,6 +1,6 @@
 """Migration steps of a data-placement plan as rows: labels and words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -11,25 +11,30 @@ from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.steps import RunStep
-from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
+from mast_opt.problems.data_placement.migration.waiting_work import waiting_work
+from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
-from mast_opt.problems.kind.migration_plan import Move, Order, Stopped, Stuck
+from mast_opt.problems.kind.migration_plan import Move, Order, Stopped, Stuck, Waiting
 
 MOST_NAMES = 5
 """Names in a sentence."""
+
+Missing = Mapping[tuple[int, Cell], float]
+"""(workload, place) → part of the GPUs that it asks for there, and does not get."""
 
 
 def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
     """Deletions, moves of work and copies from today to the plan, in TB, GPUs and days; in this order in each wave, and
     each by its label."""
     p = problem
-    found = steps(problem, plan)
+    found, waiting = steps(problem, plan), waiting_work(problem, plan)
+    missing = _missing_parts(p, waiting)
     data = _data_moves(p, found)
     parts = (
         [move for move in data if move.target is None],
-        _work_moves(p, found),
+        _work_moves(p, found, missing),
         [move for move in data if move.target],
     )
     ordered = (sorted(part, key=lambda move: (move.what, move.target or "")) for part in parts)
@@ -56,10 +61,20 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         _relief(problem, found),
         "TB",
         found.proven,
-        (*(_stopped(p, stop) for stop in found.stops), *_down(p, plan, found)),
+        (*(_stopped(p, stop) for stop in found.stops), *_down(p, plan, found, missing)),
         (*_notes(p, found), *_other_sources(p, plan, found)),
         late=lateness(p, plan, found),
+        waiting=(waiting,),
     )
+
+
+def _missing_parts(p: DataPlacement, waiting: Sequence[Waiting]) -> Missing:
+    """Parts of the GPUs that work does not get, by its position and place."""
+    work, regions = ({name: n for n, name in enumerate(one.labels)} for one in (p.workloads, p.regions))
+    return {
+        (work[one.what], (regions[one.region], p.gpu_types.index(one.gpu_type))): one.missing / one.gpus
+        for one in waiting
+    }
 
 
 def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
@@ -81,12 +96,13 @@ def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
     ]
 
 
-def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
+def _work_moves(p: DataPlacement, found: Steps, missing: Missing) -> list[Move]:
     """Rows of the workloads that move, start or stop in a migration."""
     moves = []
     for run in found.runs:
         cell = run.target or run.source
         assert cell is not None
+        amount = _gpus(p, run)
         moves.append(
             Move(
                 wave=run.wave,
@@ -94,15 +110,22 @@ def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
                 what=p.workloads.labels[run.workload],
                 source=_name(p, run.source and run.source[0]),
                 target=_name(p, run.target and run.target[0]),
-                amount=int(p.option_mgpu[run.workload, cell[1]]) * run.share / SHARE / MILLI,
+                amount=amount,
                 day=run.day,
                 unit="GPUs",
                 share=run.share / SHARE,
                 gpu_type=_type(p, cell),
                 from_type=_type(p, run.source) if run.source and run.target else None,
+                gpus_missing=amount * missing.get((run.workload, cell), 0.0) if run.target else 0.0,
             )
         )
     return moves
+
+
+def _gpus(p: DataPlacement, run: RunStep) -> float:
+    """GPUs of work that moves or starts, where it then runs; of work that stops, where it ran."""
+    _, kind = run.target or run.source or (0, len(p.gpu_types))
+    return int(p.option_mgpu[run.workload, kind]) * run.share / SHARE / MILLI
 
 
 def _type(p: DataPlacement, cell: tuple[int, int]) -> str | None:
@@ -116,7 +139,7 @@ def _stopped(p: DataPlacement, stop: Stop) -> Stopped:
     return Stopped(p.workloads.labels[stop.part.workload], share / SHARE, stop.mgpu / MILLI, stop.day, stop.days)
 
 
-def _down(p: DataPlacement, plan: Plan, found: Steps) -> list[Stopped]:
+def _down(p: DataPlacement, plan: Plan, found: Steps, missing: Missing) -> list[Stopped]:
     """Rows of the work that ran in regions that are lost, the most important and soonest first."""
     rows = []
     for w, cells in todays_cells(p, plan, lost=True).items():
@@ -138,7 +161,9 @@ def _down(p: DataPlacement, plan: Plan, found: Steps) -> list[Stopped]:
                 room = tuple(p.regions.labels[r] for r in sorted(regions))
                 tier = p.tiers[p.workloads.tier[w]]
                 name = p.workloads.labels[w]
-                rows.append(Stopped(name, share / SHARE, gpus_down, 0, last, where, tier, waits_for, room))
+                asked = [(_gpus(p, run), missing.get((w, run.target), 0.0)) for run in then if run.target]
+                lacks = sum(amount for amount, _ in asked), sum(amount * part for amount, part in asked)
+                rows.append(Stopped(name, share / SHARE, gpus_down, 0, last, where, tier, waits_for, room, *lacks))
     return sorted(rows, key=lambda row: (row.days is None, row.tier, row.days))
 
 

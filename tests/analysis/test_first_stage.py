@@ -7,6 +7,7 @@ from typing import Any
 import mast_opt
 from mast_opt import Scenario
 from mast_opt.planner.report.change_sections import stopped_sections
+from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.result_sections import recovery_sections
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.kind.presentation import Section
@@ -80,3 +81,15 @@ def test_the_unavoidable_part_is_that_of_the_plan_from_the_first_stage() -> None
     assert one.solution.verdict.terms["unserved"] > 0
     assert one.solution.objective is not None
     assert 0 <= one.solution.objective - one.unavoidable < 1
+
+
+def test_a_report_goes_through_the_first_stage() -> None:
+    answer, _ = recovered()
+    (one,) = answer.outcomes
+    assert one.order is not None
+    assert one.solution.plan is not None
+    found = report(one.problem, one.solution.plan, losses=False, first=one.first)
+    days = next(answered for answered in found.answers if answered.topic == "When it is done")
+    assert days.value == f"{one.order.days} days"
+    assert days.detail.startswith(f"{len(one.order.moves)} steps in {one.order.waves} waves")
+    assert ("days until done", "0", f"{one.order.days}") in found.compared[0].rows

@@ -41,6 +41,9 @@ def command(
     price: Annotated[
         dict[str, float] | None, Parameter(help="Price of a GPU-hour of a type, for the usage of a run.", negative=())
     ] = None,
+    first: Annotated[
+        Path | None, Parameter(help="A plan that is carried out before, such as the first stage after a loss.")
+    ] = None,
     begin: Begin = None,
     force: Force = False,
     json: Json = False,
@@ -61,12 +64,15 @@ def command(
         mast-opt report my-instance my-plan --out my-report.html --png my-report.png
         mast-opt report my-instance my-plan --out results.xlsx
         mast-opt report my-instance plans-of-goals --out my-report.html
+        mast-opt report after/1/instance after/1/plan --first after/1/first
         mast-opt report my-run --out my-report.html
         mast-opt report my-run --out usage.csv --price.h100 2.5
     """
     if plan is None:
         if begin is not None:
             raise UsageError("--begin is for plans; leave it out for a run")
+        if first is not None:
+            raise UsageError("--first is for plans; leave it out for a run")
         return _of_run(path, out, png, price, force, run)
     if price is not None:
         raise UsageError("--price is for runs; leave it out for a plan")
@@ -93,6 +99,7 @@ def command(
         checked = proof.checked if fields.get("bound") is not None else None
         known: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": checked}
         known |= {"overrides": reading.overrides, "begin": begin}
+        known["first"] = None if first is None else read_plan_of(instance, first).plan
         known["others"] = {name: one.plan for name, one in others.items()}
         if workbook:
             from mast_opt.planner.report.workbook.results import write_workbook

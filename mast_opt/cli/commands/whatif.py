@@ -179,6 +179,7 @@ def _written(answer: WhatIf[Any], plan_out: Path | None) -> list[str]:
             folder = plan_out / f"{number}"
             write_plan(one.problem, one.first, fields(one, one.first, None), folder / "first")
             where.append(f"The way: mast-opt steps {folder}/instance {folder}/first {folder}/plan")
+            where.append(f"Its report: mast-opt report {folder}/instance {folder}/plan --first {folder}/first")
     return where
 
 

@@ -299,6 +299,7 @@ def figures_of(
     *,
     with_steps: bool = True,
     judging: SolveLimits | None = None,
+    first: PlanT | None = None,
 ) -> dict[str, Figures]:
     """Figures of doing nothing, where the present state is known, and of each plan.
 
@@ -307,13 +308,14 @@ def figures_of(
         plans: name → plan.
         with_steps: also the way to each plan?
         judging: limits of what finds the worst loss of a region, with the time for all together; None to leave it out.
+        first: a plan that is carried out before each of these.
     """
     kind = kind_of(problem)
     state, now = kind.analysis.current_state(problem), kind.analysis.current_plan(problem)
     known = now is not None and (state is None or state.complete)
     figures = {
         **({NOTHING: _of_today(problem, now, state)} if known and now is not None else {}),
-        **{name: _figures(problem, plan, with_steps) for name, plan in plans.items()},
+        **{name: _figures(problem, plan, with_steps, first) for name, plan in plans.items()},
     }
     if judging is None or not can_lose_regions(problem):
         return figures
@@ -336,10 +338,10 @@ def _of_today(problem: Problem[Any], now: object, state: CurrentState | None) ->
     return Figures(verdict, broken=len(verdict.violations if state is None else state.broken))
 
 
-def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:
+def _figures(problem: Problem[Any], plan: object, with_steps: bool, first: object) -> Figures:
     """Figures of a plan for a goal: its verdict, and the number and days of the steps to it."""
     kind = kind_of(problem)
     check_plan(kind, problem, plan)
     verdict = kind.verification.verify(problem, plan)
-    way = way_to(problem, plan) if with_steps and verdict.ok else NO_WAY
+    way = way_to(problem, plan, first) if with_steps and verdict.ok else NO_WAY
     return Figures(verdict, way, broken=len(verdict.violations))

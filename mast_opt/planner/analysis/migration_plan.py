@@ -135,12 +135,20 @@ class Way:
 NO_WAY = Way()
 
 
-def way_to(problem: Problem[PlanT], plan: PlanT | None) -> Way:
+def way_to(problem: Problem[PlanT], plan: PlanT | None, first: PlanT | None = None) -> Way:
     """The size of the way from today to a plan; nothing of it without a plan, or where the steps cannot be ordered."""
+    order = None if plan is None else order_to(problem, plan, first=first)
+    return NO_WAY if order is None else way_of(problem, order)
+
+
+def order_to(
+    problem: Problem[PlanT], plan: PlanT, begin: date | None = None, first: PlanT | None = None
+) -> Order | None:
+    """The steps to a plan, after those to a first one if there is any; None where they cannot be ordered."""
     try:
-        return NO_WAY if plan is None else way_of(problem, steps(problem, plan))
+        return steps(problem, plan, begin) if first is None else steps(problem, first, begin, then=[plan])
     except UsageError:
-        return NO_WAY
+        return None
 
 
 def way_of(problem: Problem[Any], order: Order) -> Way:

@@ -9,14 +9,13 @@ from datetime import date
 from typing import Any
 
 from mast_opt.core.dates import date_of
-from mast_opt.core.errors import UsageError
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, gpus, noticed
 from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
-from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.analysis.migration_plan import order_to
 from mast_opt.planner.report.change_sections import down_section
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.planner.report.result_sections import (
@@ -73,6 +72,7 @@ def story(
     *,
     instance: Problem[PlanT] | None = None,
     figures: Figures | None = None,
+    first: PlanT | None = None,
 ) -> Story:
     """The answers, the calendar and the tables behind them; only what the kind has something to say about.
 
@@ -83,11 +83,12 @@ def story(
         begin: date of the first day of the migration.
         instance: the instance by which today is judged: that of the plan before what was asked of its solve.
         figures: those of the plan, for the worst loss of a region.
+        first: a plan that is carried out before this one.
     """
     kind = kind_of(problem)
     answers = list(kind.presentation.answers(instance or problem, plan))
     sections = list(kind.presentation.details(problem, plan))
-    order = _order(problem, plan, begin) if answers else None
+    order = order_to(problem, plan, begin, first) if answers else None
     calendar = None if order is None else _calendar(order)
     if order is not None:
         answers.insert(2, replace(_days(order), more=CALENDAR if calendar else ""))
@@ -102,14 +103,6 @@ def story(
     elif answers and least is None and "least-change" in kind.goals:
         answers[1] = replace(answers[1], detail=f"{answers[1].detail} 'solve --goals' finds the least that helps.")
     return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows))
-
-
-def _order(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> Order | None:
-    """The steps to the plan; None where the kind has none or the plan breaks a limit."""
-    try:
-        return steps(problem, plan, begin)
-    except UsageError:
-        return None
 
 
 def _days(order: Order) -> Answer:
@@ -306,7 +299,7 @@ class Report:
     """The plan next to doing nothing and to other plans; empty where there is nothing to compare."""
 
 
-def report(
+def report(  # noqa: PLR0913 - what a page can say is said in one call
     problem: Problem[PlanT],
     plan: PlanT,
     *,
@@ -318,6 +311,7 @@ def report(
     begin: date | None = None,
     losses: bool = True,
     instance: Problem[PlanT] | None = None,
+    first: PlanT | None = None,
 ) -> Report:
     """Content of the report on a plan.
 
@@ -333,16 +327,19 @@ def report(
         losses: find the worst loss of a region for each plan, in at most ``LOSS_S`` seconds each?
         instance: the instance without what was asked of the solve, by whose limits today is judged; ``problem`` unless
             given.
+        first: a plan that is carried out before this one and the others.
     """
     kind, instance = kind_of(problem), instance or problem
     now: Any = replace(instance, objective=problem.objective)  # type: ignore[type-var]
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(now)
     compared = others or {PLAN: plan}
     judging: SolveLimits | None = {"time_limit_s": LOSS_S * (1 + len(compared))} if losses else None
-    figures = figures_of(instance, compared, judging=judging)
+    figures = figures_of(instance, compared, judging=judging, first=first)
     own = next((figures[name] for name, one in compared.items() if one == plan), None)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
-    answered = story(problem, plan, (others or {}).get("least-change"), begin, instance=instance, figures=own)
+    answered = story(
+        problem, plan, (others or {}).get("least-change"), begin, instance=instance, figures=own, first=first
+    )
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
     sections = (*answered.sections, *kind.presentation.sections(problem, plan))

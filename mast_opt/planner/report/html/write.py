@@ -27,6 +27,7 @@ from mast_opt.problems.registry import check_plan, kind_of
     bound_checked=optional(a_flag),
     others=optional(mapping_of(anything)),
     begin=optional(a(date)),
+    first=optional(anything),
     overrides=a(Overrides),
     force=a_flag,
 )
@@ -42,6 +43,7 @@ def write_report(  # noqa: PLR0913 - what a page can say is said in one call
     bound_checked: bool | None = None,
     others: Mapping[str, PlanT] | None = None,
     begin: date | None = None,
+    first: PlanT | None = None,
     overrides: Overrides = NO_OVERRIDES,
     force: bool = False,
 ) -> None:
@@ -58,6 +60,7 @@ def write_report(  # noqa: PLR0913 - what a page can say is said in one call
         bound_checked: was the bound in ``fields`` computed again? If False, the page says that it was not.
         others: name → plan, to stand side by side on the page; name this one too.
         begin: date of the first day of the migration; without it, days are counted.
+        first: a plan that is carried out before this one, such as the first stage after the loss of regions.
         overrides: what the plan was solved with instead of what the instance says, where the plan does not know it;
             the plan is judged by them, and today by the instance alone.
         force: replace files that are there.
@@ -75,7 +78,7 @@ def write_report(  # noqa: PLR0913 - what a page can say is said in one call
             raise UsageError(f"{target}: expected a name that ends in {suffix}")
         check_free(target, force=force)
     said: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": bound_checked}
-    content = report(asked, plan, others=others, begin=begin, instance=problem, **said)
+    content = report(asked, plan, others=others, begin=begin, instance=problem, first=first, **said)
     with new_file(Path(path).absolute()) as partial:
         partial.write_text(page(content), encoding="utf-8", newline="\n")
     if picture is not None:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt.core.arguments import a, a_flag, a_path, a_text, anything, checked, each, mapping_of, optional
-from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
-from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.analysis.migration_plan import order_to
 from mast_opt.planner.io.atomic import new_file
 from mast_opt.planner.io.header import to_fields
 from mast_opt.planner.io.write import RESERVED, check_workbook_target, stated_fields
@@ -36,8 +35,9 @@ NO_CERTIFICATE = "A workbook holds no certificate of the bound; 'mast-opt verify
     others=optional(mapping_of(anything)),
     overrides=a(Overrides),
     begin=optional(a(date)),
+    first=optional(anything),
 )
-def write_workbook(
+def write_workbook(  # noqa: PLR0913 - what a workbook can say is said in one call
     problem: Problem[PlanT],
     plan: PlanT,
     path: str | PathLike[str],
@@ -49,6 +49,7 @@ def write_workbook(
     others: Mapping[str, PlanT] | None = None,
     overrides: Overrides = UNCHANGED,
     begin: date | None = None,
+    first: PlanT | None = None,
 ) -> None:
     """Write an ``.xlsx`` workbook with summary, charts as coloured cells, steps, the plan and the instance.
 
@@ -66,6 +67,7 @@ def write_workbook(
         others: name → plan, to stand side by side; name this one too.
         overrides: what the plan was solved with instead of what the instance says; figures are by them.
         begin: date of the first day of the migration; without it, days are counted.
+        first: a plan that is carried out before this one, such as the first stage after the loss of regions.
 
     Raises:
         UsageError: a table or a label that does not fit in a sheet.
@@ -83,14 +85,16 @@ def write_workbook(
     solved_with = (f"Solved with {overrides}",) if overrides else ()
     said: dict[str, Any] = {"fields": fields, "events": events, "notes": (*solved_with, *notes)}
     said |= {"bound_checked": bound_checked, "others": others, "losses": bool(others)}
-    content = report(meant, plan, begin=begin, instance=problem, **said)
+    content = report(meant, plan, begin=begin, instance=problem, first=first, **said)
     charts = [
         chart if isinstance(chart, HeatMap) else table_of(chart) for chart in kind.presentation.charts(meant, plan)
     ]
-    sections = [section for section in content.sections if section.rows]
+    order = order_to(meant, plan, begin, first)
+    ordered = () if order is None else order_sections(order)
+    sections = [section for section in content.sections if section.rows and section not in ordered]
     compared = content.compared if others else ()
     by_title: dict[str, list[Section | HeatMap]] = {}
-    for part in (*compared, *charts, *_order(meant, plan, begin), *sections):
+    for part in (*compared, *charts, *ordered, *sections):
         by_title.setdefault(part.title, []).append(part)
     with new_file(target) as partial, new_workbook(partial) as book:
         sheets = ReportBook(book)
@@ -100,14 +104,6 @@ def write_workbook(
         stated = {name: value for name, value in (fields or {}).items() if name not in RESERVED}
         add_tables(book, "plan", stated_fields(problem, stated), plan_frames)
         add_tables(book, "instance", to_fields(header), frames)
-
-
-def _order(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> tuple[Section, ...]:
-    """The steps to the plan for the workbook; none where the kind has none or the plan breaks a limit."""
-    try:
-        return order_sections(steps(problem, plan, begin))
-    except UsageError:
-        return ()
 
 
 def _summary(content: Report) -> list[Section]:

@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 2835,
     "planner/solving": 2536,
     "problems/backends": 1852,
-    "problems/data_placement": 14409,
+    "problems/data_placement": 14424,
     "problems/job_placement": 12833,
     "problems/kind": 2035,
     "problems/mip": 1508,

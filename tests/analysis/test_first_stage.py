@@ -10,6 +10,8 @@ from mast_opt.planner.report.change_sections import stopped_sections
 from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.result_sections import recovery_sections
 from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.migration.plan_rows import _by_tier
+from mast_opt.problems.kind.migration_plan import Move
 from mast_opt.problems.kind.presentation import Section
 from tests.instance_rows import DataRows
 
@@ -93,3 +95,15 @@ def test_a_report_goes_through_the_first_stage() -> None:
     assert days.value == f"{one.order.days} days"
     assert days.detail.startswith(f"{len(one.order.moves)} steps in {one.order.waves} waves")
     assert ("days until done", "0", f"{one.order.days}") in found.compared[0].rows
+
+
+def test_starts_of_a_first_stage_are_by_tier() -> None:
+    """``second`` could start a wave before ``first``, which is more important; the day stays."""
+    problem = recovered()[0].outcomes[0].problem
+    moves = [
+        Move(0, "start", "second", None, "full", day=0),
+        Move(1, "start", "first", None, "full", day=0),
+        Move(2, "start", "second", None, "free", day=1),
+    ]
+    found = [(move.wave, move.what, move.day) for move in _by_tier(problem, moves)]
+    assert found == [(0, "first", 0), (0, "second", 0), (1, "second", 1)]

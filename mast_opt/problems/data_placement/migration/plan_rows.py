@@ -1,6 +1,7 @@
 """Migration steps of a data-placement plan as rows: labels and words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -39,6 +40,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
     )
     ordered = (sorted(part, key=lambda move: (move.what, move.target or "")) for part in parts)
     moves = sorted(chain.from_iterable(ordered), key=lambda move: move.wave)
+    moves = moves if data or not p.gone.any() else _by_tier(p, moves)
     stuck = [
         Stuck(
             p.datasets.labels[blocked.dataset],
@@ -75,6 +77,25 @@ def _missing_parts(p: DataPlacement, waiting: Sequence[Waiting]) -> Missing:
         (work[one.what], (regions[one.region], p.gpu_types.index(one.gpu_type))): one.missing / one.gpus
         for one in waiting
     }
+
+
+def _by_tier(p: DataPlacement, moves: Sequence[Move]) -> list[Move]:
+    """The steps of work alone, with no start in an earlier wave than the starts of more important work on its day.
+
+    A start takes room and frees none, so that it may be later within its day.
+    """
+    tier = dict(zip(p.workloads.labels, p.workloads.tier.tolist(), strict=True))
+    starts = [move for move in moves if move.action == "start"]
+    later = []
+    for move in moves:
+        before = (one.wave for one in starts if one.day == move.day and tier[one.what] < tier[move.what])
+        wave = max(before, default=0) if move.action == "start" else 0
+        later.append(replace(move, wave=max(wave, move.wave)))
+    waves = {wave: n for n, wave in enumerate(sorted({move.wave for move in later}))}
+    return sorted(
+        (replace(move, wave=waves[move.wave]) for move in later),
+        key=lambda move: (move.wave, tier[move.what] if move.action == "start" else -1),
+    )
 
 
 def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:

@@ -116,14 +116,14 @@ def plans_of(
             every, chain.done, steps, [np.zeros_like(steps[0]), *steps], reasons, strict=False
         )
     ]
-    before: Problem[Any] = problem
+    earlier: Problem[Any] = problem
     done: int | None = 0
     for at, (row, more) in enumerate(zip(rows, np.diff([np.zeros_like(steps[0]), *steps], axis=0), strict=False)):
         early = (
-            None if row.from_today else _early_day(every[at][0], hooks, row, every[at][0].hooks.bought(before, more))
+            None if row.from_today else _early_day(every[at][0], hooks, row, every[at][0].hooks.bought(earlier, more))
         )
         rows[at] = replace(row, early_day=None if early is None or done is None or early < done else early)
-        before, done = chain.rolling.carried(row.instance, row.plan), row.planned.done_day
+        earlier, done = chain.rolling.carried(row.instance, row.plan), row.planned.done_day
     return tuple(rows)
 
 

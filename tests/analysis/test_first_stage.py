@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
+
+from rich.console import Console
 
 import mast_opt
 from mast_opt import Scenario
 from mast_opt.planner.report.change_sections import stopped_sections
 from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.result_sections import recovery_sections
+from mast_opt.planner.report.terminal.analysis import show_whatif
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.migration.plan_rows import _by_tier
 from mast_opt.problems.kind.migration_plan import Move
@@ -107,3 +111,11 @@ def test_starts_of_a_first_stage_are_by_tier() -> None:
     ]
     found = [(move.wave, move.what, move.day) for move in _by_tier(problem, moves)]
     assert found == [(0, "first", 0), (0, "second", 0), (1, "second", 1)]
+
+
+def test_work_of_lost_regions_is_said_to_stand_still() -> None:
+    answer, _ = recovered()
+    console = Console(file=io.StringIO(), width=200)
+    show_whatif(console, "company", answer)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "it: with the base plan, work that used 12 GPUs in lost regions stands still." in text

@@ -79,6 +79,12 @@ class Outcome(Generic[PlanT]):
         return way(self.problem, self.first, self.solution.plan)
 
     @property
+    def down_gpus(self) -> float:
+        """GPUs that work of lost regions used, which stands still until it starts again."""
+        down = () if self.order is None else self.order.stopped
+        return sum(one.gpus for one in down if one.lost is not None)
+
+    @property
     def way(self) -> Way:
         """The size of the way from today, as it is in the scenario, to its plan."""
         return NO_WAY if self.order is None else way_of(self.problem, self.order)

@@ -77,6 +77,8 @@ WITHOUT_GPUS = (
     "already, then to the largest; the rest waits."
 )
 """Note on work that has no GPUs."""
+USED = "GPUs are those that it used; missing ones are counted by the fewest with which it can run."
+"""Note on GPUs of work that ran in lost regions."""
 STAGES = ("first stage", "then")
 """Plans after the loss of regions, where there is a first stage."""
 EACH_LOSS = "GPUs missing after the loss of each region, before any copy"
@@ -204,7 +206,7 @@ def recovery_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
                 Head("GPUs used", Form.GPUS),
                 Head("starts on day", Form.COUNT),
             )
-            note = "GPUs are those that it used." + (" " + FIRST_STAGE if one.first is not None else "")
+            note = USED + (f" {FIRST_STAGE}" if one.first is not None else "")
             found.append(Section(f"Work of lost regions, {one.name}", (*heads, Head("how")), rows, note))
         found += waiting_sections(one.waiting, f", {one.name}", STAGES)
     return tuple(found)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mast_opt.core.solve_result import Status
-from mast_opt.core.wording import UNKNOWN, as_shown, counted, listed, named, of_term, percent, plain
+from mast_opt.core.wording import UNKNOWN, as_shown, counted, gpus, listed, named, of_term, percent, plain
 from mast_opt.planner.analysis.alternatives import Reasons, grouped
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.marginal_values import Marginals
@@ -132,6 +132,7 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
     rows = []
     for one in outcomes:
         breaks = UNKNOWN if one.base_verdict is None else f"{len(one.base_verdict.violations):,}"
+        breaks = UNKNOWN if breaks == "0" and one.down_gpus else breaks
         figures = [plain(one.moved.get(unit)) for unit in moved]
         objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
         rows.append((one.name, one.solution.outcome, objective, plain(one.solution.bound), gap, *figures, breaks))
@@ -139,6 +140,9 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
     show_table(console, "Every scenario planned again", heads, rows, heads[:2])
     print_words(console, f"{answer.base_words} {over_words(answer)}".strip(), style="dim")
     for one in outcomes:
+        if one.down_gpus:
+            words = f"{one.name}: with the base plan, work that used {gpus(one.down_gpus)} GPUs in lost regions stands"
+            print_words(console, f"{words} still.")
         if one.unavoidable:
             words = (
                 f"{one.name}: {plain(one.unavoidable)} of the objective is work whose data is lost, whatever the plan"

@@ -26,7 +26,7 @@ BUDGET = {
     "live/simulation": 4672,
     "live/slow_paths": 467,
     "live/store": 1107,
-    "planner/analysis": 3426,
+    "planner/analysis": 3429,
     "planner/bench": 1866,
     "planner/importers": 2075,
     "planner/io": 3370,

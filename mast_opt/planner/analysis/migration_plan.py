@@ -12,7 +12,7 @@ from mast_opt.core.wording import counted, listed, plain
 from mast_opt.planner.solving.last_pass import SLACK, as_good
 from mast_opt.problems.kind.migration_plan import COPIES, Order, Stopped
 from mast_opt.problems.kind.origin import Origin, made_for
-from mast_opt.problems.kind.overrides import NO_OVERRIDES
+from mast_opt.problems.kind.overrides import NO_OVERRIDES, Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
 
@@ -52,11 +52,16 @@ def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None, *, th
         if order.stuck:
             break
         check_plan(kind_of(problem), problem, later)
-        origin: Origin | None = getattr(later, "origin", None)
         state = hooks.rolling.carried(state, executable(state, plan))
-        plan = made_for(state, hooks.adapted(state, later), NO_OVERRIDES if origin is None else origin.overrides)
+        plan = made_for(state, hooks.adapted(state, later), _overrides_of(later))
         order = _followed(order, _steps(state, plan, begin), number)
     return order
+
+
+def _overrides_of(plan: object) -> Overrides:
+    """What a plan was solved with instead of what its instance says, as far as it knows."""
+    origin: Origin | None = getattr(plan, "origin", None)
+    return NO_OVERRIDES if origin is None else origin.overrides
 
 
 def _followed(first: Order, second: Order, number: int) -> Order:
@@ -175,7 +180,7 @@ def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | 
             today still is after these steps, and the message says how many mend it.
     """
     kind, order = kind_of(problem), steps(problem, plan, begin)
-    plan = executable(problem, plan)
+    meant, plan = _overrides_of(plan).applied_to(problem), executable(problem, plan)
     partial, every = kind.migration.partial, len(order.moves)
     if partial is None:
         raise UsageError(f"single steps to a plan of {kind.name} cannot be separated")
@@ -194,7 +199,8 @@ def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | 
     whole = asked == every
     begun = {(move.what, move.target) for move in order.moves[:made] if move.action in COPIES}
     begun &= {(move.what, move.target) for move in order.moves[made:] if move.action in COPIES}
-    objectives = (after(0).objective, after(made).objective, after(every).objective)
+    reached = (partial(problem, plan, order.moves, number) for number in (0, made, every))
+    objectives = [kind.verification.verify(meant, one).objective for one in reached]
     words = f"{counted(asked, 'step')} of {every:,}; objective {{}} today, {{}} after them, {{}} after all"
     notes = [words.format(*map(plain, objectives))]
     if begun:

@@ -91,3 +91,13 @@ def test_the_first_steps_are_not_late(plan: Plan) -> None:
     order = mast_opt.steps(problem, plan)
     assert first_steps(problem, plan, len(order.moves) - 1)[0].late == ""
     assert first_steps(problem, plan, len(order.moves))[0].late == order.late
+
+
+def test_the_first_steps_are_judged_by_the_weights_that_the_plan_was_solved_with() -> None:
+    problem = exchange(2)
+    found = mast_opt.solve(problem, "highs", threads=1, weights={"copy": 7.0})
+    assert found.plan is not None
+    assert found.objective != pytest.approx(mast_opt.verify(problem, replace(found.plan)).objective)
+    order = mast_opt.steps(problem, found.plan)
+    note = first_steps(problem, found.plan, len(order.moves))[0].notes[-1]
+    assert float(note.split()[-3]) == pytest.approx(found.objective, rel=1e-3)

@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 2840,
     "planner/solving": 2603,
     "problems/backends": 1852,
-    "problems/data_placement": 14436,
+    "problems/data_placement": 14437,
     "problems/job_placement": 12833,
     "problems/kind": 2037,
     "problems/mip": 1532,

@@ -99,7 +99,8 @@ def _overload(p: DataPlacement, before: Verdict | None, after: Verdict, plan: Pl
         for one in (before, after)
         if one
     )
-    words = f"Worst demand over supply. Demand exceeds supply in {over} of {supplied} region/GPU-type pairs."
+    where = f"{over} of {supplied} region/GPU-type pairs"
+    words = f"Worst demand over supply, of work that runs. Demand exceeds supply in {where}."
     return Answer("Overload", worst, words, details.BINDING)
 
 

@@ -327,7 +327,7 @@ def test_data_of_the_most_important_work_that_is_down_is_copied_first() -> None:
 
 def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
     """Two run at once where their data is, over the supply. Work that the first plan refuses is down until the second
-    has copied its data, which comes first; then one of the others moves."""
+    has copied its data, which comes first; then one of the others moves, and the other one has its GPUs."""
     builder = DataRows("lost", unserved="price", remote_reads="forbid", days=9)
     builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0})
     builder.add_region("full", storage_tb=9, cpu_cores=9, gpus={"a100": 4})
@@ -356,7 +356,7 @@ def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
     ]
     assert [(one.what, one.days, one.waits_for) for one in order.stopped] == [
         ("first", 1, ()),
-        ("large", 1, ()),
+        ("large", 3, ()),
         ("last", 1, ("data-last",)),
     ]
     assert order.notes == ("the steps to plan 2 begin with wave 2, 2026-12-21",)

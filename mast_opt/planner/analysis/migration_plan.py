@@ -59,7 +59,7 @@ def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None, *, th
 
 
 def _overrides_of(plan: object) -> Overrides:
-    """What a plan was solved with instead of what its instance says, as far as it knows."""
+    """Overrides with which a plan was solved, as far as it knows them."""
     origin: Origin | None = getattr(plan, "origin", None)
     return NO_OVERRIDES if origin is None else origin.overrides
 

@@ -365,7 +365,7 @@ def test_a_dollar_weighs_by_the_highest_bill() -> None:
 
 
 def test_solves_that_overrun_leave_the_time_that_judging_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, asked_s, judged_s, told = dearer_at_home(), list[float](), list[float](), list[str | None]()
+    problem, asked_s, judged_s, heard = dearer_at_home(), list[float](), list[float](), list[str | None]()
     found = mast_opt.solve(problem, "highs", threads=1)
     now = [0.0]
 
@@ -385,11 +385,11 @@ def test_solves_that_overrun_leave_the_time_that_judging_keeps(monkeypatch: pyte
     monkeypatch.setattr(goals, "secured_for", lambda name, problem, *_: (Secured(problem), None))
     monkeypatch.setattr(goals, "worst_region_loss", judged)
     answer = mast_opt.solve_goals(
-        problem, solver="highs", time_limit_s=100.0, on_event=lambda one: told.append(one.stage)
+        problem, solver="highs", time_limit_s=100.0, on_event=lambda one: heard.append(one.stage)
     )
     assert asked_s[0] == pytest.approx(100 * (1 - goals.JUDGING) * 2 / 7)
     assert asked_s[1] == pytest.approx(1)  # half of its part of the 10 s that are left
     assert judged_s[0] == pytest.approx(100 * goals.JUDGING / 3)  # all plans are one, which leads
     assert len(judged_s) == 2
     assert {one.loss for one in answer.figures.values()} == {RegionLoss("home", 1.0, 0.0, 0.0, 0)}
-    assert told == [name for name in answer.solutions for _ in range(2)]
+    assert heard == [name for name in answer.solutions for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What running jobs have at risk, told to the fleet as events come, against a look at all jobs."""
+"""What running jobs have at risk: what the fleet hears by events, against a look at all jobs."""
 
 from __future__ import annotations
 

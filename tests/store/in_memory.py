@@ -1,4 +1,4 @@
-"""A store in memory whose database fails and takes its time as it is told to."""
+"""A store in memory whose database fails and takes its time as a test sets it."""
 
 from __future__ import annotations
 

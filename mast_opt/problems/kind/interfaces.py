@@ -172,7 +172,7 @@ class MigrationInterface(Generic[ProblemT, PlanT]):
     steps: Callable[[ProblemT, PlanT], Order] | None = None
     """An order of what has to be done to get from today to a plan without violations. None: there is nothing to it."""
     partial: Callable[[ProblemT, PlanT, Sequence[Move], int], PlanT] | None = None
-    """(problem, plan, its steps, number) → the state after so many of the steps, as a plan. None: it is not told."""
+    """(problem, plan, its steps, number) → the state after so many of the steps, as a plan. None: it is not known."""
     whole: Callable[[ProblemT, PlanT], PlanT] = lambda problem, plan: plan
     """(problem, plan) → the plan without parts that are too small to be moved; it may be worse or break a limit."""
     least_parts: Callable[[ProblemT, PlanT, Mip], tuple[IntArray, FloatArray]] | None = None

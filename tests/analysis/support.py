@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 import mast_opt
+from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.explain import Explanation
+from mast_opt.planner.analysis.goals import PLAN, figures_of
 from mast_opt.planner.analysis.infeasibility.elastic_program import Elastic
+from mast_opt.planner.analysis.region_loss import RegionLoss
 from mast_opt.problems.registry import kind_of
 from tests.data_placement.support import proven
+
+
+def worst_region_loss(problem: Any, plan: Any, **limits: Unpack[SolveLimits]) -> RegionLoss | None:
+    """The worst loss of a region once a plan is carried out, where it is proven."""
+    return figures_of(problem, {PLAN: plan}, with_steps=False, judging=limits)[PLAN].loss
 
 
 def members(problem: Any, answer: Explanation) -> tuple[Elastic, list[int]]:

@@ -11,9 +11,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import goals
-from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
+from mast_opt.planner.analysis.region_loss import RegionLoss, RegionLosses
 from mast_opt.planner.io import read_plan_of
 from mast_opt.planner.report.result_sections import goal_sections, missing_sections
 from mast_opt.problems import backends
@@ -24,6 +25,7 @@ from mast_opt.problems.data_placement.plan import today
 from mast_opt.problems.kind.overrides import Secured
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.mip import Mip
+from tests.analysis.support import worst_region_loss
 from tests.instance_rows import DataRows
 from tests.narrowing import some
 
@@ -147,6 +149,28 @@ def test_work_whose_data_is_lost_is_not_in_the_gap_of_a_loss(monkeypatch: pytest
     assert loss is not None
     assert (loss.region, loss.lost_gpus) == ("home", 10)
     assert some(found[0].objective) < 1  # all work is lost with home, which costs more than that
+
+
+def test_a_region_that_cannot_be_the_worst_needs_no_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = all_at_home()
+    plan = some(mast_opt.solve(problem, "highs", goal="least-change", threads=1).plan)
+    exact, solved = backends.get("highs"), []
+
+    class Recording:
+        """A solver whose solves are counted."""
+
+        def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+            """Its result."""
+            solved.append(mip)
+            return exact.solve(mip, params)
+
+    monkeypatch.setattr(backends, "get", lambda _: Recording())
+    losses = RegionLosses(problem, plan)
+    losses.prove_worst({})
+    worst = some(losses.worst)
+    assert (len(solved), worst.region, [one.proven for one in worst.regions]) == (1, "home", [True, False])
+    losses.prove_others({})
+    assert some(losses.worst).regions[1] == replace(worst.regions[1], proven=True)
 
 
 def test_where_room_is_short_data_of_most_gpus_is_doubled_first() -> None:
@@ -376,14 +400,24 @@ def test_solves_that_overrun_leave_the_time_that_judging_keeps(monkeypatch: pyte
         on_event(Event(now[0], 1.0, None))
         return found
 
-    def judged(instance: DataPlacement, plan: object, **limits: Any) -> RegionLoss:
-        judged_s.append(limits["time_limit_s"])
-        return RegionLoss("home", 1.0, 0.0, 0.0, 0)
+    class Judged:
+        """Losses of regions."""
+
+        worst = RegionLoss("home", 1.0, 0.0, 0.0, 0)
+
+        def __init__(self, instance: DataPlacement, plan: object) -> None: ...
+
+        def prove_worst(self, limits: SolveLimits) -> None:
+            """Takes no time."""
+            judged_s.append(some(limits["time_limit_s"]))
+
+        def prove_others(self, limits: SolveLimits) -> None:
+            """Takes no time."""
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     monkeypatch.setattr(goals, "solve", slow)
     monkeypatch.setattr(goals, "secured_for", lambda name, problem, *_: (Secured(problem), None))
-    monkeypatch.setattr(goals, "worst_region_loss", judged)
+    monkeypatch.setattr(goals, "RegionLosses", Judged)
     answer = mast_opt.solve_goals(
         problem, solver="highs", time_limit_s=100.0, on_event=lambda one: heard.append(one.stage)
     )

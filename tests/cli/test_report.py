@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import mast_opt
+from mast_opt.planner.analysis import goals
+from mast_opt.planner.io.read import read_plan_of
 from tests.cli.conftest import Call
 
 
@@ -36,6 +39,31 @@ def test_what_is_there_is_kept(call: Call, instance: Path, plan: Path, tmp_path:
     assert page.read_text() == "mine"
     assert call("report", instance, plan, "--out", page, "--force").code == 0
     assert page.read_text() != "mine"
+
+
+def test_losses_of_regions_are_those_that_the_solve_found(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report solves for no loss that was proven with the plan, and does again where the file says nonsense."""
+    problem = mast_opt.generate("data-placement", "organisation", seed=2, datasets=6, workloads=8, regions=3)
+    company, page, plans = tmp_path / "company", tmp_path / "r.html", tmp_path / "plans"
+    mast_opt.write(problem, company)
+    shared = ("solve", company, "--solver", "highs", "--threads", "1")
+    found = call(*shared, "--goals", "--out", plans, "--json").record["goals"]
+    alone = call(*shared, "--out", tmp_path / "plan", "--json").record["worst_region_loss"]
+    with monkeypatch.context() as patched:
+        patched.setattr(goals.RegionLosses, "prove_worst", None)
+        for plan in (plans, tmp_path / "plan"):
+            assert call("report", company, plan, "--out", page, "--force").code == 0
+            assert "not proven" not in page.read_text()
+    losses = {name: one["worst_region_loss"] for name, one in found.items()}
+    for name in ("least-change", "safest"):
+        stored = read_plan_of(problem, plans / name).fields["region_losses"]
+        assert stored == {"do nothing": losses["do nothing"], "this plan": losses[name]}
+    assert read_plan_of(problem, tmp_path / "plan").fields["region_losses"]["this plan"] == alone
+    text = (tmp_path / "plan" / "plan.toml").read_text()
+    (tmp_path / "plan" / "plan.toml").write_text(text.replace("lost_gpus = ", "gpus = "))
+    assert call("report", company, tmp_path / "plan", "--out", page, "--force").code == 0
 
 
 def test_another_ending(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 import mast_opt
-from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.core.wording import gap_text
+from mast_opt.planner.analysis import region_loss
 from mast_opt.planner.analysis.goals import NOTHING, Figures, figures_of
 from mast_opt.planner.analysis.goals import PLAN as THIS_PLAN
 from mast_opt.planner.analysis.plan_diff import Change
-from mast_opt.planner.analysis.region_loss import RegionLoss, worst_region_loss
+from mast_opt.planner.analysis.region_loss import RegionLoss
 from mast_opt.planner.report.html.content import CALENDAR, _words, headline, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
@@ -23,12 +24,11 @@ from mast_opt.planner.report.html.vega_specs import value_text
 from mast_opt.planner.report.result_sections import SINGLE_COPIES, goal_sections, lost_data_words, shown
 from mast_opt.planner.report.terminal.diff_and_migration import show_diff
 from mast_opt.planner.report.terminal.sections import show_section
-from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Loss
 from mast_opt.problems.kind.migration_plan import Move
 from mast_opt.problems.kind.presentation import Form, Head, Scale, Section, Spans
-from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import check_plan, kind_of
+from tests.analysis.support import worst_region_loss
 from tests.data_placement.workshop import PLAN, PROBLEM
 from tests.instance_rows import DataRows
 
@@ -151,23 +151,15 @@ def test_a_loss_that_is_not_proven_is_not_the_worst(monkeypatch: pytest.MonkeyPa
     assert plan is not None
     proven = worst_region_loss(problem, plan)
     assert proven is not None
-    exact = backends.get("highs")
-
-    class OutOfTime:
-        """A solver that runs out of time after the loss of one region."""
-
-        def __init__(self, unproven: str) -> None:
-            self._regions, self._unproven = iter(problem.regions.labels), unproven
-
-        def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-            """The placement that it has."""
-            result = exact.solve(mip, params)
-            return replace(result, status=Status.FEASIBLE) if next(self._regions) == self._unproven else result
+    counted = region_loss.region_loss
 
     def loss(unproven: str) -> RegionLoss | None:
         """The worst loss where that of one region is not proven."""
-        late = OutOfTime(unproven)
-        monkeypatch.setattr(backends, "get", lambda _: late)
+
+        def late(region: str, metrics: Any, lost: Loss, proven: bool) -> RegionLoss:
+            return counted(region, metrics, lost, proven and region != unproven)
+
+        monkeypatch.setattr(region_loss, "region_loss", late)
         return worst_region_loss(problem, plan)
 
     other = next(name for name in problem.regions.labels if name != proven.region)

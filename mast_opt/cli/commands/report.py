@@ -16,14 +16,15 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import percent
-from mast_opt.planner.analysis.goals import repeated
+from mast_opt.planner.analysis.goals import PLAN, repeated
+from mast_opt.planner.analysis.region_loss import STORED, loss_fields, stored_losses
 from mast_opt.planner.io import PlanReading, read, read_certificate, read_events, read_plan_of
 from mast_opt.planner.io.atomic import check_free
 from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
-CLAIMED = ("bound", "gap", "status", "stages")
+CLAIMED = ("bound", "gap", "status", "stages", STORED)
 """Claims of ``plan.toml`` that no verifier can see in the plan."""
 
 
@@ -96,6 +97,8 @@ def command(
         proof = check_bound(problem, verdict, reading.fields, arrays)
         fields, notes = _to_be_believed(problem, verdict, reading, proof, plan.name if others else None)
         notes += _notes_on_goals(others)
+        own = stored_losses(fields)
+        fields |= loss_fields(own | {name: stored_losses(one.fields).get(PLAN) for name, one in others.items() if own})
         checked = proof.checked if fields.get("bound") is not None else None
         known: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": checked}
         known |= {"overrides": reading.overrides, "begin": begin}

@@ -20,11 +20,13 @@ from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.core.wording import percent
-from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
+from mast_opt.planner.analysis.goals import LOSS_S, NOTHING, PLAN, Figures, figures_of
+from mast_opt.planner.analysis.region_loss import loss_fields
 from mast_opt.planner.io import check_plan_target, read_start, validate
 from mast_opt.planner.report.terminal.progress import Progress
 from mast_opt.planner.solving import Solution, resolve, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.solving.solution import write_plan_folder
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
@@ -215,7 +217,7 @@ def command(
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
     stated = solution.overrides.applied_to(problem) if goal else stated
     now: Any = replace(problem, objective=stated.objective)
-    known = _compared(run, now, None if interrupt.happened else solution.plan, limits)
+    known = {} if interrupt.happened else _compared(run, problem, now, solution, limits, out)
     today = kind_of(now).analysis.current_state(now)
     return _answer(
         run, path, stated, solution, out, today, known, interrupted=interrupt.happened, full=full, fault=contradiction
@@ -285,9 +287,7 @@ def _each_goal(
             answer = solve_goals(problem, solver=solver, limits=most, near=near, on_event=progress, **asked)
     for name, solution in answer.solutions.items():
         if out is not None and solution.plan is not None:
-            from mast_opt.planner.report.plan_files import write_plan
-
-            write_plan(problem, solution, out / name)
+            write_plan_folder(problem, solution, out / name, _judged(answer.figures, name))
     run.record.update(goal_keys(answer))
     outcomes = [exit_for(one.status) for one in answer.solutions.values()]
     code = Exit.INTERRUPTED if interrupt.happened else max(outcomes, key=bool, default=Exit.NO_PLAN)
@@ -321,6 +321,12 @@ def _each_goal(
             print_words(console, line)
 
     return Answer(code, show)
+
+
+def _judged(figures: Mapping[str, Figures], name: str) -> dict[str, Any]:
+    """Fields of ``plan.toml`` with the losses of regions that were judged today and for the plan of a name."""
+    columns = {NOTHING: NOTHING, PLAN: name}
+    return loss_fields({stored: figures[column].loss for stored, column in columns.items() if column in figures})
 
 
 def check_not_input(out: Path, *inputs: Path | None) -> None:
@@ -371,17 +377,27 @@ def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
     return Answer(Exit.NO_PLAN, lambda console: console.print(words, soft_wrap=True))
 
 
-def _compared(run: Run, problem: Problem[PlanT], plan: PlanT | None, limits: _Limits) -> dict[str, Figures]:
-    """Doing nothing and the plan, with the worst loss of a region of each if the time limit leaves time for that.
+def _compared(
+    run: Run,
+    problem: Problem[PlanT],
+    now: Problem[PlanT],
+    solution: Solution[PlanT],
+    limits: _Limits,
+    out: Path | None,
+) -> dict[str, Figures]:
+    """Doing nothing and the plan, with the worst loss of a region of each if the time limit leaves time for that; the
+    plan's folder is written again with these losses.
 
     Empty without a plan.
     """
-    if plan is None:
+    if solution.plan is None:
         return {}
     left_s = 2 * LOSS_S if limits.time_limit is None else limits.time_limit - run.elapsed_s
     judging: SolveLimits = {"time_limit_s": min(2 * LOSS_S, max(0.0, left_s)), "threads": limits.threads}
     with run.phase("verify", "judging the loss of each region"):
-        found = figures_of(problem, {PLAN: plan}, with_steps=False, judging=judging)
+        found = figures_of(now, {PLAN: solution.plan}, with_steps=False, judging=judging)
+    if out is not None and out.suffix.lower() != ".xlsx" and _judged(found, PLAN):
+        write_plan_folder(problem, solution, out, _judged(found, PLAN))
     loss = found[PLAN].loss
     run.record["worst_region_loss"] = None if loss is None else asdict(loss)
     return found

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Generic, Unpack
 
 from mast_opt.core.arguments import a_text, anything, checked, mapping_of, optional
@@ -15,7 +16,7 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.migration_plan import NO_WAY, Way, way_to
-from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, worst_region_loss
+from mast_opt.planner.analysis.region_loss import RegionLoss, RegionLosses, can_lose_regions
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
 from mast_opt.planner.solving.clock import COMPILE, Clock
@@ -300,6 +301,7 @@ def figures_of(
     with_steps: bool = True,
     judging: SolveLimits | None = None,
     first: PlanT | None = None,
+    known: Mapping[str, RegionLoss] = MappingProxyType({}),
 ) -> dict[str, Figures]:
     """Figures of doing nothing, where the present state is known, and of each plan.
 
@@ -309,27 +311,32 @@ def figures_of(
         with_steps: also the way to each plan?
         judging: limits of what finds the worst loss of a region, with the time for all together; None to leave it out.
         first: a plan that is carried out before each of these.
+        known: the worst loss of a region of some, which is then not looked for.
     """
     kind = kind_of(problem)
     state, now = kind.analysis.current_state(problem), kind.analysis.current_plan(problem)
-    known = now is not None and (state is None or state.complete)
+    stated = now is not None and (state is None or state.complete)
     figures = {
-        **({NOTHING: _of_today(problem, now, state)} if known and now is not None else {}),
+        **({NOTHING: _of_today(problem, now, state)} if stated else {}),
         **{name: _figures(problem, plan, with_steps, first) for name, plan in plans.items()},
     }
     if judging is None or not can_lose_regions(problem):
         return figures
     clock, all_plans = Clock(judging.get("time_limit_s")), {name: plans.get(name, now) for name in figures}
     same = repeated(all_plans)
-    own: dict[str, Any] = {name: plan for name, plan in all_plans.items() if name not in same}
-    losses: dict[str, RegionLoss | None] = {}
-    parts = {name: PARTS.get(name, 1) for name in own}
-    for name, plan in own.items():
-        share = parts[name] / sum(parts.values())
-        asked: SolveLimits = {**judging, "gap": LOSS_GAP, "time_limit_s": clock.budget_s(share)}
-        losses[name] = worst_region_loss(problem, plan, **asked)
-        del parts[name]
-    return {name: replace(one, judged=True, loss=losses[same.get(name, name)]) for name, one in figures.items()}
+    first_ones = {name: plan for name, plan in all_plans.items() if name not in same and name not in known}
+    own: dict[str, Any] = {name: RegionLosses(problem, plan) for name, plan in first_ones.items()}
+    for step in (RegionLosses.prove_worst, RegionLosses.prove_others):
+        parts = {name: PARTS.get(name, 1) for name in own}
+        for name, losses in own.items():
+            share = parts[name] / sum(parts.values())
+            step(losses, {**judging, "gap": LOSS_GAP, "time_limit_s": clock.budget_s(share)})
+            del parts[name]
+    found = {name: one.worst for name, one in own.items()} | dict(known)
+    return {
+        name: replace(one, judged=True, loss=found.get(name, found.get(same.get(name, name))))
+        for name, one in figures.items()
+    }
 
 
 def _of_today(problem: Problem[Any], now: object, state: CurrentState | None) -> Figures:

@@ -1,8 +1,10 @@
 """The loss of a region once a plan is carried out: what the GPUs that are left do not take."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Generic
 
 from mast_opt.core.errors import FormulationTooLarge
 from mast_opt.core.solve_limits import SolveLimits, params_of
@@ -14,6 +16,12 @@ from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Loss
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
+
+STORED = "region_losses"
+"""Field of ``plan.toml`` with the losses of regions that were proven after the solve."""
+DOUBT = 1.25
+"""GPUs missing by the best placement, over those missing by another: at most, as is taken. Above 1, since the goal puts
+first terms that count other things."""
 
 
 @dataclass(frozen=True)
@@ -55,52 +63,115 @@ def region_loss(region: str, metrics: Mapping[str, float], lost: Loss, proven: b
     return RegionLoss(region, *gpus, len(lost.datasets), proven)
 
 
+def loss_fields(losses: Mapping[str, RegionLoss | None]) -> dict[str, Any]:
+    """Field of ``plan.toml`` with the worst loss of a region, where it is known, for each state of a name."""
+    known = {name: asdict(one) for name, one in losses.items() if one is not None}
+    return {STORED: known} if known else {}
+
+
+def stored_losses(fields: Mapping[str, Any]) -> dict[str, RegionLoss]:
+    """The losses that ``plan.toml`` states by ``loss_fields``; what it does not state in full is left out."""
+    found: dict[str, RegionLoss] = {}
+    with suppress(AttributeError, KeyError, TypeError):
+        for name, stated in fields.get(STORED, {}).items():
+            regions = tuple(RegionLoss(**{**one, "regions": ()}) for one in stated["regions"])
+            found[name] = RegionLoss(**{**stated, "regions": regions})
+    return found
+
+
 def can_lose_regions(problem: Problem[Any]) -> bool:
     """Whether the loss of a region can leave GPUs missing: the kind has regions to lose, and somebody uses GPUs."""
     stated: Any = problem
     return kind_of(problem).analysis.hooks().after_loss is not None and bool(stated.gpu_types)
 
 
-def worst_region_loss(problem: Problem[PlanT], plan: PlanT, **limits: Unpack[SolveLimits]) -> RegionLoss | None:
-    """The region whose loss leaves most GPUs missing; None where a kind has no regions to lose or nobody uses GPUs, and
-    where time or memory is too short for a proof.
+class RegionLosses(Generic[PlanT]):
+    """The loss of each region once a plan is carried out.
 
     Regions without storage, cores and GPUs are lost already. Replicas are those of the plan, and none is copied after
-    the loss; work is placed again where its data is left,
-    by the goal ``least-change``. A placement that is not proven counts only where another region's proven loss is
-    worse, since a better placement would miss less.
+    the loss; work is placed again where its data is left, by the goal ``least-change``. Until that is solved, the loss
+    of a region is that with no work placed again. What is missing at most is ``DOUBT`` of that, apart from work whose
+    data is lost; so a region needs no solve where another's proven loss is worse.
 
     Args:
-        problem: the instance.
+        problem: an instance for which ``can_lose_regions``.
         plan: a plan of it that keeps every limit.
-        limits: see ``SolveLimits``; ``time_limit_s`` is for all regions, and the gap is that of what a plan can change.
     """
-    kind = kind_of(problem)
-    after_loss = kind.analysis.hooks().after_loss
-    stated: Any = check_plan(kind, problem, plan)
-    if after_loss is None or not can_lose_regions(problem):
-        return None
-    clock = Clock(limits.get("time_limit_s"))
-    losses: list[RegionLoss] = []
-    names = [name for name, gone in zip(stated.labels_of("regions"), stated.gone, strict=True) if not gone]
-    for left, name in zip(range(len(names), 0, -1), names, strict=True):
-        instance, lost = after_loss(stated, plan, name)
-        columns = LARGEST + 1 if kind.formulation.size is None else kind.formulation.size(instance).columns
-        if columns > min(LARGEST, COLUMNS_A_SECOND * clock.remaining_s / left):
-            return None
-        params = params_of({**limits, "time_limit_s": clock.budget_s(1 / left)})
+
+    def __init__(self, problem: Problem[PlanT], plan: PlanT) -> None:
+        self._kind, self._plan = kind_of(problem), plan
+        stated: Any = check_plan(self._kind, problem, plan)
+        self._stated = stated
+        names = zip(stated.labels_of("regions"), stated.gone, strict=True)
+        self._open = [name for name, gone in names if not gone]
+        """Regions whose loss was not solved; none where it is too large for that."""
+        if self._open and self._columns(self._after(self._open[0])[0]) > LARGEST:
+            self._open = []
+        self._losses = {name: self._staying(name) for name in self._open}
+
+    @property
+    def worst(self) -> RegionLoss | None:
+        """The region whose loss leaves most GPUs missing, with the losses of all; None where that is not proven."""
+        worst = max(self._losses.values(), key=self._most, default=None)
+        return None if worst is None or not worst.proven else replace(worst, regions=tuple(self._losses.values()))
+
+    def prove_worst(self, limits: SolveLimits) -> None:
+        """Solve for the region with most GPUs missing, until that is proven or was solved before."""
+        clock = Clock(limits.get("time_limit_s"))
+        while self._open:
+            name = max(self._losses.values(), key=self._most).region
+            if name not in self._open:
+                return
+            self._solve(name, {**limits, "time_limit_s": clock.budget_s()})
+
+    def prove_others(self, limits: SolveLimits) -> None:
+        """Solve for each region that was not solved."""
+        clock = Clock(limits.get("time_limit_s"))
+        while self._open:
+            self._solve(self._open[0], {**limits, "time_limit_s": clock.budget_s(1 / len(self._open))})
+
+    def _most(self, loss: RegionLoss) -> float:
+        """GPUs that are missing at most after the loss of a region."""
+        return loss.lost_gpus + (loss.missing_gpus - loss.lost_gpus) * (1.0 if loss.proven else DOUBT)
+
+    def _columns(self, instance: Any) -> int:  # noqa: ANN401 - an instance of the kind
+        """Columns of the program of an instance."""
+        size = self._kind.formulation.size
+        return LARGEST + 1 if size is None else size(instance).columns
+
+    def _after(self, region: str) -> tuple[Any, Loss]:
+        """The instance after the loss of a region, and the data that is lost."""
+        after_loss = self._kind.analysis.hooks().after_loss
+        assert after_loss is not None
+        return after_loss(self._stated, self._plan, region)
+
+    def _staying(self, region: str) -> RegionLoss:
+        """The loss of a region where no work is placed again; endless where some cannot stay."""
+        instance, lost = self._after(region)
+        staying = self._kind.analysis.hooks().staying(instance, self._plan)
+        verdict = self._kind.verification.verify(instance, staying)
+        found = region_loss(region, verdict.metrics, lost, proven=False)
+        return found if verdict.ok else replace(found, overload_gpus=math.inf)
+
+    def _solve(self, region: str, limits: SolveLimits) -> None:
+        """Place work again after the loss of a region, as far as time and memory allow."""
+        self._open.remove(region)
+        instance, lost = self._after(region)
+        seconds = limits.get("time_limit_s")
+        if self._columns(instance) > min(LARGEST, math.inf if seconds is None else COLUMNS_A_SECOND * seconds):
+            return
         try:
-            formulation = kind.formulate(instance)
-            mip = formulation.mip
-            result = backends.get(EXACT).solve(replace(mip, offset=mip.offset - unavoidable(instance, lost)), params)
+            built = self._kind.formulate(instance)
+            mip = replace(built.mip, offset=built.mip.offset - unavoidable(instance, lost))
+            result = backends.get(EXACT).solve(mip, params_of(limits))
         except FormulationTooLarge:
-            return None
+            return
         if result.x is None:
-            return None
-        found = kind.verification.verify(instance, formulation.decode(result.x)).metrics
-        losses.append(region_loss(name, found, lost, result.status is Status.OPTIMAL))
-    worst = max(losses, key=lambda one: one.missing_gpus, default=None)
-    return None if worst is None or not worst.proven else replace(worst, regions=tuple(losses))
+            return
+        metrics = self._kind.verification.verify(instance, built.decode(result.x)).metrics
+        found = region_loss(region, metrics, lost, result.status is Status.OPTIMAL)
+        if found.proven or found.missing_gpus < self._losses[region].missing_gpus:
+            self._losses[region] = found
 
 
 def unavoidable(problem: Problem[Any], lost: Loss | None) -> float:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, Generic
 
 from mast_opt.core.arguments import refuse
@@ -176,10 +177,21 @@ class Solution(Summarised, Generic[PlanT]):
         return Summary("Solution", facts, ("term", "value"), tuple((name, plain(terms[name])) for name in terms))
 
 
-def write_plan_folder(problem: Problem[PlanT], solution: Solution[PlanT], path: str | PathLike[str]) -> None:
+def write_plan_folder(
+    problem: Problem[PlanT],
+    solution: Solution[PlanT],
+    path: str | PathLike[str],
+    judged: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Write a solution's plan as a folder of tables with a ``plan.toml``; an earlier plan there is replaced.
 
     Where the solver gave a certificate of its bound, the folder holds that too, and so it does the events of the solve.
+
+    Args:
+        problem: the instance.
+        solution: of it.
+        path: of the folder.
+        judged: further fields for ``plan.toml``.
 
     Raises:
         UsageError, PlanError: see ``solved_plan``.
@@ -189,7 +201,7 @@ def write_plan_folder(problem: Problem[PlanT], solution: Solution[PlanT], path: 
     certificate = None if solution.certificate is None else solution.certificate.arrays()
     from mast_opt.planner import io  # only where something is written
 
-    io.write_plan(problem, plan, plan_fields(solution), path, certificate, solution.events)
+    io.write_plan(problem, plan, {**plan_fields(solution), **judged}, path, certificate, solution.events)
 
 
 def solved_plan(problem: Problem[PlanT], solution: Solution[PlanT]) -> PlanT:

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 
 import mast_opt
-from mast_opt.planner.analysis.region_loss import worst_region_loss
 from mast_opt.planner.report.change_sections import diff_sections
 from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.html.page import page
@@ -17,6 +16,7 @@ from mast_opt.problems.data_placement.presentation.answers import answers, usd
 from mast_opt.problems.data_placement.presentation.details import BINDING, DATA, WORK, details
 from mast_opt.problems.data_placement.presentation.sections import sections
 from mast_opt.problems.data_placement.verification.verifier import verify
+from tests.analysis.support import worst_region_loss
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 from tests.instance_rows import DataRows
 

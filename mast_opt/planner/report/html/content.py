@@ -16,6 +16,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, gpus, noticed
 from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
 from mast_opt.planner.analysis.migration_plan import order_to
+from mast_opt.planner.analysis.region_loss import stored_losses
 from mast_opt.planner.report.change_sections import down_section
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.planner.report.result_sections import (
@@ -318,7 +319,7 @@ def report(  # noqa: PLR0913 - what a page can say is said in one call
     Args:
         problem: the instance, with what was asked of the plan's solve.
         plan: a plan of it; one that breaks limits is shown with what it breaks.
-        fields: what ``plan.toml`` says.
+        fields: what ``plan.toml`` says; losses of regions by the name of each plan, which are not looked for again.
         events: of the solve that found the plan.
         notes: sentences to stand above the figures.
         bound_checked: was the bound in ``fields`` computed again?
@@ -334,7 +335,8 @@ def report(  # noqa: PLR0913 - what a page can say is said in one call
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(now)
     compared = others or {PLAN: plan}
     judging: SolveLimits | None = {"time_limit_s": LOSS_S * (1 + len(compared))} if losses else None
-    figures = figures_of(instance, compared, judging=judging, first=first)
+    known = stored_losses(fields or {})
+    figures = figures_of(instance, compared, judging=judging, first=first, known=known)
     own = next((figures[name] for name, one in compared.items() if one == plan), None)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
     answered = story(

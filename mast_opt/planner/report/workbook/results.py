@@ -9,6 +9,7 @@ from typing import Any
 from mast_opt.core.arguments import a, a_flag, a_path, a_text, anything, checked, each, mapping_of, optional
 from mast_opt.core.solve_result import Event
 from mast_opt.planner.analysis.migration_plan import order_to
+from mast_opt.planner.analysis.region_loss import STORED
 from mast_opt.planner.io.atomic import new_file
 from mast_opt.planner.io.header import to_fields
 from mast_opt.planner.io.write import RESERVED, check_workbook_target, stated_fields
@@ -101,7 +102,7 @@ def write_workbook(  # noqa: PLR0913 - what a workbook can say is said in one ca
         sheets.add("Summary", _summary(content))
         for title, parts in by_title.items():
             sheets.add(title, parts)
-        stated = {name: value for name, value in (fields or {}).items() if name not in RESERVED}
+        stated = {name: value for name, value in (fields or {}).items() if name not in (*RESERVED, STORED)}
         add_tables(book, "plan", stated_fields(problem, stated), plan_frames)
         add_tables(book, "instance", to_fields(header), frames)
 

@@ -57,7 +57,7 @@ def test_each_goal_gets_what_it_names() -> None:
     assert [head.title for head in section.heads] == ["figure", *answer.figures]
     rows = {row[0]: row[1:] for row in section.rows}
     assert rows["GPUs over the supply"] == ("2", "0", "0", "0", "0")
-    assert rows["work that changes region"] == ("0.0%", "33.3%", "33.3%", "100.0%", "33.3%")
+    assert rows["work that leaves its region"] == ("0.0%", "33.3%", "33.3%", "100.0%", "33.3%")
     assert rows["USD a month, of what fits"] == ("29,200", "29,200", "29,200", "17,520", "29,200")
     assert rows["USD a month that the missing GPUs would cost"] == ("5,840", "0", "0", "0", "0")
     assert answer.lead == "least-change"

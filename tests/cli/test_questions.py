@@ -148,8 +148,9 @@ def test_the_plans_of_scenarios_are_written_and_verify(
     tokens = ("whatif", instance, "--scenarios", scenarios, "--plan", plan, "--plan-out", tmp_path / "after", "--json")
     ended = call(*tokens)
     assert ended.record["plan_out"] == str(tmp_path / "after")
-    for number in ("1", "2"):
+    for number, scenario in (("1", "east is lost"), ("2", "growth")):
         folder = tmp_path / "after" / number
+        assert f', {scenario}"' in (folder / "instance" / "instance.toml").read_text()
         assert call("verify", folder / "instance", folder / "plan").code == 0
         assert call("steps", folder / "instance", folder / "plan").code == 0
     again = call(*tokens)

@@ -1,7 +1,7 @@
 """``mast-opt whatif``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -172,9 +172,12 @@ def _written(answer: WhatIf[Any], plan_out: Path | None) -> list[str]:
         """Fields of ``plan.toml``: the objective from today, not from a first stage."""
         return {"objective": objective if one.first is None else verify(one.problem, plan).objective}
 
-    plans = [(one, one.solution.plan, one.solution.objective) for one in answer.outcomes]
+    outcomes = [
+        replace(one, problem=replace(one.problem, name=f"{one.problem.name}, {one.name}")) for one in answer.outcomes
+    ]
+    plans = [(one, one.solution.plan, one.solution.objective) for one in outcomes]
     where = write_numbered([(one.problem, plan, fields(one, plan, value)) for one, plan, value in plans], plan_out)
-    for number, one in enumerate(answer.outcomes, 1):
+    for number, one in enumerate(outcomes, 1):
         if plan_out is not None and one.first is not None:
             folder = plan_out / f"{number}"
             write_plan(one.problem, one.first, fields(one, one.first, None), folder / "first")

@@ -31,8 +31,8 @@ COMPARED = {
     "overload_usd_a_month": "USD a month that the missing GPUs would cost",
     "migration_cost": "USD once",
     "copied_tb": "TB copied",
-    "moved_work": "work that changes region",
-    "retyped_work": "work that changes GPU type",
+    "moved_work": "work that leaves its region",
+    "retyped_work": "work that leaves its GPU type",
 }
 """Figures by which plans are compared, most important first."""
 
@@ -166,7 +166,8 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
     """Answer on moves: workloads and datasets that a data-placement plan moves."""
     work, data = details.workloads_that_move(p, plan), details.datasets_that_move(p, plan)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
-    value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
+    kept = sum(row[3] != details.LEFT_OUT for row in work.rows)
+    value = f"{counted(kept, 'workload')}, {counted(len(data.rows), 'dataset')}"
     rows = work.rows if p.gpu_types else ()
     moved = {
         words: sum(noticed(float(row[at] or 0.0), "gpus") for row in rows if (row[3] == details.LEFT_OUT) == out)
@@ -180,10 +181,7 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
     words = f"{listed(parts) if parts else ''}{'; ' if parts else ''}{copied:,.1f} TB are copied or uploaded."
     share, least = verdict.terms["moved_work"], float(p.demand_mgpu.sum()) / MILLI
     if noticed(share * least, "gpus"):
-        words += (
-            f" {gpus(share * least)} of {gpus(least)} change region ({percent(share, 1)}) where each workload counts"
-        )
-        words += " on the GPU type of which it needs the fewest, as moved_work does."
+        words += f" {percent(share, 1)} of the work leaves its region, by the fewest GPUs that each workload needs."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
     return Answer("What to do", value, words, work.title if work.rows else details.DATA)

@@ -32,7 +32,7 @@ BUDGET = {
     "planner/io": 3370,
     "planner/proof": 1454,
     "planner/report": 2843,
-    "planner/solving": 2609,
+    "planner/solving": 2611,
     "problems/backends": 1852,
     "problems/data_placement": 14443,
     "problems/job_placement": 12833,

@@ -189,6 +189,19 @@ def test_members_that_were_stopped_by_nobody_ran_out_of_time(timed: bool, limit:
     assert (found.status, found.limit) == (Status.FEASIBLE, limit)
 
 
+def test_a_member_that_came_to_more_terms_is_better() -> None:
+    """The other one ended after two terms, of which the first is better by no more than the slack of later terms."""
+    solution = mast_opt.solve(PROBLEM, "highs", threads=1, order=("peak", "storage", "copy"))
+    assert solution.verdict is not None
+    terms = {**solution.verdict.terms, "copy": 0.25}
+    whole = replace(solution, verdict=replace(solution.verdict, terms=terms))
+    terms = {**terms, "peak": terms["peak"] - 1e-8, "copy": 0.75}
+    early = replace(solution, verdict=replace(solution.verdict, terms=terms), stages=solution.stages[:2])
+    ended = Outcomes([("tetris", early), ("highs", whole)], [], [], "", (), interrupted=False, timed=True)
+    found = together(ended, Portfolio("highs", 1, "tetris", 1, 0.0), AutoParams(), lambda objective, bound: False)
+    assert len(found.stages) == 3
+
+
 def test_a_kind_without_a_heuristic_is_solved_as_by_its_backend() -> None:
     problem = mast_opt.generate("resource-allocation", None, seed=3, jobs=4)
     found = mast_opt.solve(problem, params={"pop": 2}, options={"presolve": "off"})

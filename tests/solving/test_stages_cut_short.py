@@ -48,7 +48,25 @@ def answer_of(backend: Highs, params: SolveParams) -> Answer:
 def test_the_limit_is_that_of_the_stage_without_a_plan() -> None:
     answer = answer_of(Twice(lambda: NOTHING), SolveParams())
     assert (answer.status, answer.limit) == (Status.FEASIBLE, Limit.ITERATIONS)
-    assert [stage.objective is None for stage in answer.stages] == [False, True]
+    assert answer.verdict is not None
+    assert [stage.objective for stage in answer.stages] == [
+        answer.verdict.terms[name] for name in STAGED.objective.order
+    ]
+
+
+def test_terms_after_one_for_which_no_plan_was_found_are_minimised() -> None:
+    """The second of three solves comes to nothing in its time; the third begins with the plan of the first."""
+    found = iter([None, NOTHING, None])
+
+    class Slow(Highs):
+        def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+            return next(found) or super().solve(mip, params)
+
+    problem = replace(VICTIMS, objective=replace(VICTIMS.objective, order=("rejected", "remote", "preemption")))
+    kind = kind_of(problem)
+    answer = ExactSolve(kind, problem, Slow(), SolveParams(), Clock(None)).run(kind.formulate, None)
+    assert [stage.term for stage in answer.stages if stage.bound is not None] == ["rejected", "preemption"]
+    assert (answer.status, answer.term) == (Status.FEASIBLE, "remote")
 
 
 @pytest.mark.parametrize("failure", [BackendError("killed"), MemoryError()])

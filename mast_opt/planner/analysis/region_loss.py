@@ -103,11 +103,9 @@ class RegionLosses(Generic[PlanT]):
         stated: Any = check_plan(self._kind, problem, plan)
         self._stated = stated
         names = zip(stated.labels_of("regions"), stated.gone, strict=True)
-        self._open = [name for name, gone in names if not gone]
-        """Regions whose loss was not solved; none where it is too large for that."""
-        if self._open and self._columns(self._after(self._open[0])[0]) > LARGEST:
-            self._open = []
-        self._losses = {name: self._staying(name) for name in self._open}
+        left = [name for name, gone in names if not gone]
+        too_large = left and self._columns(self._after(left[0])[0]) > LARGEST
+        self._losses = {} if too_large else {name: self._staying(name) for name in left}
 
     @property
     def worst(self) -> RegionLoss | None:
@@ -116,19 +114,21 @@ class RegionLosses(Generic[PlanT]):
         return None if worst is None or not worst.proven else replace(worst, regions=tuple(self._losses.values()))
 
     def prove_worst(self, limits: SolveLimits) -> None:
-        """Solve for the region with most GPUs missing, until that is proven or was solved before."""
-        clock = Clock(limits.get("time_limit_s"))
-        while self._open:
-            name = max(self._losses.values(), key=self._most).region
-            if name not in self._open:
+        """Solve for the region with most GPUs missing, until that is proven or its solve ended without a proof."""
+        clock, tried = Clock(limits.get("time_limit_s")), set[str]()
+        while self._losses:
+            worst = max(self._losses.values(), key=self._most)
+            if worst.proven or worst.region in tried:
                 return
-            self._solve(name, {**limits, "time_limit_s": clock.budget_s()})
+            tried.add(worst.region)
+            self._solve(worst.region, {**limits, "time_limit_s": clock.budget_s()})
 
     def prove_others(self, limits: SolveLimits) -> None:
-        """Solve for each region that was not solved."""
+        """Solve for each region that is not proven, those with most GPUs missing first."""
         clock = Clock(limits.get("time_limit_s"))
-        while self._open:
-            self._solve(self._open[0], {**limits, "time_limit_s": clock.budget_s(1 / len(self._open))})
+        unproven = sorted((one for one in self._losses.values() if not one.proven), key=self._most, reverse=True)
+        for left, one in zip(range(len(unproven), 0, -1), unproven, strict=True):
+            self._solve(one.region, {**limits, "time_limit_s": clock.budget_s(1 / left)})
 
     def _most(self, loss: RegionLoss) -> float:
         """GPUs that are missing at most after the loss of a region."""
@@ -155,7 +155,6 @@ class RegionLosses(Generic[PlanT]):
 
     def _solve(self, region: str, limits: SolveLimits) -> None:
         """Place work again after the loss of a region, as far as time and memory allow."""
-        self._open.remove(region)
         instance, lost = self._after(region)
         seconds = limits.get("time_limit_s")
         if self._columns(instance) > min(LARGEST, math.inf if seconds is None else COLUMNS_A_SECOND * seconds):

@@ -125,7 +125,7 @@ class ExactSolve:
         return _answer(checked, checked.verdict.objective if checked.verdict else None, self._params.gap)
 
     def _lexicographic(self, formulation: Formulation[Any]) -> Answer:
-        """Answer for an order of terms: a solve for each."""
+        """Answer for an order of terms: a solve for each, which keeps the plan before it where it finds none."""
         order = self._problem.objective.order
         caps: dict[str, float] = {}
         stages: list[Stage] = []
@@ -152,11 +152,12 @@ class ExactSolve:
                 answer = replace(answers[-1], limit=Limit.OTHER)
                 stages.append(Stage(term, None, None))
                 break
+            kept = checked.verdict is None and bool(answers)
+            if kept:
+                checked = replace(checked, plan=answers[-1].plan, verdict=answers[-1].verdict)
             value = checked.verdict.terms[term] if checked.verdict else None
             answer = replace(_answer(checked, value, params.gap), term=term)
-            if answer.plan is None and answers:
-                stages.append(Stage(term, None, answer.bound))
-                break
+            answer = replace(answer, status=Status.FEASIBLE) if kept else answer
             stages.append(Stage(term, value, answer.bound))
             answers.append(answer)
             if value is None or self._params.cancel.is_set():

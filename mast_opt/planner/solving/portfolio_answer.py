@@ -80,7 +80,8 @@ def together(
     fault = contradiction(found, sense)
     if fault is not None:
         raise VerificationError(fault)
-    ranked = sorted(found, key=lambda one: _rank(one[1], sense))
+    order = max(([stage.term for stage in known.stages] for _, known in found), key=len)
+    ranked = sorted(found, key=lambda one: _rank(one[1], sense, order))
     planner, best = next((one for one in ranked if one[0] == ended.finder and _ties(one[1], ranked[0][1])), ranked[0])
     if best.plan is None:
         best = next((known for _, known in found if known.status.is_infeasible), best)
@@ -127,12 +128,13 @@ def _said(error: BaseException) -> str:
     return str(error) if isinstance(error, MastOptError) else f"{type(error).__name__}: {error}"
 
 
-def _rank(solution: Solution[Any], sense: Sense) -> tuple[Any, ...]:
-    """Order of the portfolio's solutions: plans before none; then term by term, or by the objective."""
+def _rank(solution: Solution[Any], sense: Sense, order: list[str]) -> tuple[Any, ...]:
+    """Order of the portfolio's solutions: plans before none; then term by term, all that any member came to and to the
+    slack of later terms, then by how many it came to; or by the objective."""
     if solution.plan is None or solution.objective is None or solution.verdict is None:
         return (1,)
-    if solution.stages:
-        return (0, *(solution.verdict.terms[stage.term] for stage in solution.stages))
+    if order:
+        return (0, *(float(f"{solution.verdict.terms[term]:.6g}") for term in order), -len(solution.stages))
     return (0, sense.minimised(solution.objective))
 
 

@@ -297,6 +297,7 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
         else {
             "objective": _comparable(one, one.base_verdict),
             "terms": dict(one.base_verdict.terms),
+            "breaks": one.base_breaks,
             "violations": [violation_keys(violation) for violation in one.base_verdict.violations],
         },
     }

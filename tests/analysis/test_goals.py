@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import mast_opt
+from mast_opt.cli.json_record import whatif_keys
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import goals
 from mast_opt.planner.analysis.region_loss import RegionLoss, RegionLosses
 from mast_opt.planner.io import read_plan_of
-from mast_opt.planner.report.result_sections import goal_sections, missing_sections
+from mast_opt.planner.report.result_sections import goal_sections, missing_sections, whatif_sections
+from mast_opt.planner.report.terminal.analysis import show_whatif
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement, Links
 from mast_opt.problems.data_placement.analysis import safest
@@ -125,6 +129,17 @@ def test_a_scenario_that_loses_a_region_has_the_figures_of_its_loss() -> None:
         ("of these, work that stands still", "1"),
         ("of these, work whose data is lost", "1"),
     )
+    scenarios_section = whatif_sections(answer)[0]
+    at = [head.title for head in scenarios_section.heads].index("limits that the base plan breaks")
+    shown = [row[at] for row in scenarios_section.rows]
+    record = whatif_keys(answer)
+    stated = [one["base_plan"]["breaks"] for one in (record["base"], *record["scenarios"])]
+    assert shown == stated == [0, None, 0], "after the loss the base plan breaks no limit, since its work stands still"
+    console = Console(file=io.StringIO(), width=120)
+    show_whatif(console, "company", answer)
+    printed = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    last = [line.split()[-1] for line in printed if line.startswith(("base ", "home is lost ", "growth "))][:3]
+    assert last == ["0", "–", "0"]
     late = replace(lost, solution=replace(lost.solution, status=Status.FEASIBLE))
     (section,) = missing_sections(replace(answer, outcomes=(late, growth)))
     assert [row[1] for row in section.rows] == ["4 (not proven)", "1", "1"], "the loss of data needs no proof"

@@ -85,6 +85,13 @@ class Outcome(Generic[PlanT]):
         return sum(one.gpus for one in down if one.lost is not None)
 
     @property
+    def base_breaks(self) -> int | None:
+        """Limits that the base plan breaks; None without a base plan, and where it breaks none only because its work in
+        lost regions stands still."""
+        broken = None if self.base_verdict is None else len(self.base_verdict.violations)
+        return None if broken == 0 and self.down_gpus else broken
+
+    @property
     def way(self) -> Way:
         """The size of the way from today, as it is in the scenario, to its plan."""
         return NO_WAY if self.order is None else way_of(self.problem, self.order)
@@ -127,7 +134,7 @@ class WhatIf(Summarised, Generic[PlanT]):
                 outcome.name,
                 outcome.solution.status.value,
                 plain(outcome.solution.objective),
-                "" if outcome.base_verdict is None else f"{len(outcome.base_verdict.violations):,}",
+                "" if outcome.base_breaks is None else f"{outcome.base_breaks:,}",
             )
             for outcome in (self.base, *self.outcomes)
         )

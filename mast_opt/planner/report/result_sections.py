@@ -146,7 +146,7 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
             days_cell(one.way),
             one.unavoidable,
             None if one.open_gap is None else 100 * one.open_gap,
-            None if one.base_verdict is None else len(one.base_verdict.violations),
+            one.base_breaks,
             None if one.solution.verdict is not None else one.solution.message or None,
         )
         for one in outcomes

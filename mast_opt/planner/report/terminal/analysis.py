@@ -131,8 +131,7 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
     moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
     rows = []
     for one in outcomes:
-        breaks = UNKNOWN if one.base_verdict is None else f"{len(one.base_verdict.violations):,}"
-        breaks = UNKNOWN if breaks == "0" and one.down_gpus else breaks
+        breaks = UNKNOWN if one.base_breaks is None else f"{one.base_breaks:,}"
         figures = [plain(one.moved.get(unit)) for unit in moved]
         objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
         rows.append((one.name, one.solution.outcome, objective, plain(one.solution.bound), gap, *figures, breaks))

@@ -62,20 +62,25 @@ def test_against_a_count_server_by_server(seed: int) -> None:
 def test_servers_that_go_and_come_back() -> None:
     rng = np.random.default_rng(0)
     servers = [server(rng, number) for number in range(12)]
-    room, down = PastRoom(servers), set[int]()
+    down = {0, 7}
+    for at in down:
+        servers[at].in_service = False
+    room = PastRoom(servers)
     for _ in range(300):
         at = int(rng.integers(len(servers)))
         if at in down:
             servers[at] = PastServer(servers[at].up, free=[8000, 20, 40])
-            assert room.open(servers[at])
+        elif rng.random() < 0.5:
+            servers[at].in_service = False
         else:
-            room.close(servers[at].up.server)
+            servers[at].moves = True
+        assert room.follow(servers[at])
         room.changed(servers[at].up.server)
         down ^= {at}
         job = any_job(rng)
         assert room.regions(job) == counted([one for at, one in enumerate(servers) if at not in down], job)
-    assert not room.open(PastServer(replace(servers[0].up, region="g")))
-    assert not room.open(PastServer(replace(servers[0].up, server="new")))
+    assert not room.follow(PastServer(replace(servers[0].up, region="g")))
+    assert not room.follow(PastServer(replace(servers[0].up, server="new")))
 
 
 def test_no_server_has_no_room() -> None:

@@ -72,6 +72,11 @@ class PastServer:
     idle: list[int] = field(default_factory=list)
     """Milli-GPUs of each GPU that no job claims; empty for a pool, whose GPUs have no numbers."""
 
+    @property
+    def takes_work(self) -> bool:
+        """Whether a server of the past state is in service and about to move nowhere."""
+        return self.in_service and not self.moves
+
     def resize(self, event: ev.CapacitySet) -> None:
         """Give a server of the past state other amounts, whatever is claimed of them."""
         before, self.up = (

@@ -19,17 +19,13 @@ _LEVEL = WHOLE_JOB_LEVELS.index
 
 
 class PastRoom:
-    """Room on these servers, which take work.
-
-    Args:
-        servers: each in service, and about to move nowhere.
-    """
+    """Room on servers, of which some take no work now."""
 
     def __init__(self, servers: Collection[PastServer]) -> None:
         ups = [server.up for server in servers]
-        self._servers = {server.up.server: (row, server) for row, server in enumerate(servers)}
         self._rows = {up.server: (row, up) for row, up in enumerate(ups)}
-        self._free: Ints = np.array([server.free for server in servers], np.int64).reshape(-1, 3)
+        self._open = {server.up.server: server for server in servers if server.takes_work}
+        self._free: Ints = np.zeros((len(ups), 3), np.int64)
         kinds = {kind: at for at, kind in enumerate(dict.fromkeys(up.gpu_type for up in ups))}
         self._kinds = list(kinds)
         self._kind: Ints = np.array([kinds[up.gpu_type] for up in ups], np.int64)
@@ -38,31 +34,29 @@ class PastRoom:
             "rack": _numbered([(up.region, up.cluster, up.rack) for up in ups]),
             "cluster": _numbered([(up.region, up.cluster) for up in ups]),
         }
-        self._changed: set[str] = set()
+        self._changed = set(self._open)
 
     def changed(self, server: str) -> None:
         """Note that another amount of a server is free in the past state."""
         self._changed.add(server)
 
-    def close(self, server: str) -> None:
-        """Note that a server takes no work in the past state."""
-        if self._servers.pop(server, None) is not None:
-            self._free[self._rows[server][0]] = 0
-
-    def open(self, server: PastServer) -> bool:
-        """Note that a server takes work again in the past state; False where it is not the one that there was."""
+    def follow(self, server: PastServer) -> bool:
+        """Note whether a server takes work in the past state now; False where it is not the one that there was."""
         name = server.up.server
         row, up = self._rows.get(name, (0, None))
-        if up == server.up:
-            self._servers[name] = row, server
+        if up != server.up:
+            return False
+        if server.takes_work:
+            self._open[name] = server
             self._changed.add(name)
-        return up == server.up
+        elif self._open.pop(name, None) is not None:
+            self._free[row] = 0
+        return True
 
     def regions(self, job: PastJob) -> tuple[str, ...]:
         """Regions in which the job fits without a stop, wherever its data is; of several parts, each by itself."""
-        for name in self._changed & self._servers.keys():
-            row, server = self._servers[name]
-            self._free[row] = server.free
+        for name in self._changed & self._open.keys():
+            self._free[self._rows[name][0]] = self._open[name].free
         self._changed.clear()
         found = (self._regions_of(one, min(one.within, job.spec.within, key=_LEVEL)) for one in job.spec.gangs)
         return tuple(sorted(set[str].intersection(*found)))
@@ -120,10 +114,8 @@ class PastState(LogFold):
         self._supply = None
         self._room.clear()
         super()._server(event)
-        room, up = self._servers_with_room, isinstance(event, ev.ServerUp)
-        if room is not None and isinstance(event, ev.ServerDown):
-            room.close(event.server)
-        elif room is not None and not (up and room.open(self.servers[event.server])):
+        server, room = self.servers.get(event.server), self._servers_with_room
+        if server is not None and room is not None and not room.follow(server):
             self._servers_with_room = None
 
     def _claim(self, job: PastJob, sign: int) -> None:
@@ -172,7 +164,6 @@ class PastState(LogFold):
         asked = job.spec.shape
         if asked not in self._room:
             if self._servers_with_room is None:
-                there = [server for server in self.servers.values() if server.in_service and not server.moves]
-                self._servers_with_room = PastRoom(there)
+                self._servers_with_room = PastRoom(self.servers.values())
             self._room[asked] = self._servers_with_room.regions(job)
         return self._room[asked]

@@ -1,5 +1,6 @@
 """Plans of slow paths: which solve is awaited, and which steps of an adopted plan have yet to be taken."""
 
+from collections import Counter
 from dataclasses import astuple, dataclass, field
 
 from mast_opt.live.loop import events as ev
@@ -37,13 +38,57 @@ class _Path:
     """Steps that have not begun, in the order of the plan."""
     under_way: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that have begun and not ended."""
-    ready: tuple[ev.PlanStep, ...] | None = None
-    """Steps that may begin now; None where steps have changed since they were looked for."""
+    ready: dict[Key, ev.PlanStep] = field(default_factory=dict)
+    """Steps that may begin now, in the order of the plan: no step of an earlier wave is left."""
+    waves: Counter[int] = field(default_factory=Counter)
+    """Last wave → number of steps that are left, under way included."""
 
     @property
     def steps(self) -> tuple[dict[Key, ev.PlanStep], dict[Key, ev.PlanStep]]:
         """Steps of a slow path's plan that have not begun, and those under way."""
         return self.pending, self.under_way
+
+    def look(self) -> None:
+        """Count the steps of a slow path's plan that are left, and find those that may begin."""
+        self.waves = Counter(step.last_wave for steps in self.steps for step in steps.values())
+        self._find_ready()
+
+    def begin(self, key: Key) -> None:
+        """Begin a step of a slow path's plan, if there is one; a deletion has ended at once."""
+        step = self.pending.pop(key, None)
+        if step is None:
+            return
+        self.ready.pop(key, None)
+        self.end(key)
+        self.under_way[key] = step
+        if step.does == ev.DROP:
+            self.end(key)
+
+    def end(self, key: Key) -> None:
+        """End a step of a slow path's plan, if it is under way."""
+        if key in self.under_way:
+            self._leave(self.under_way.pop(key))
+
+    def drop(self, key: Key) -> bool:
+        """Drop a step of a slow path's plan that has not begun; False if there is none."""
+        step = self.pending.pop(key, None)
+        if step is None:
+            return False
+        self.ready.pop(key, None)
+        self._leave(step)
+        return True
+
+    def _leave(self, step: ev.PlanStep) -> None:
+        """Count a step as no longer left; the last of its wave lets others begin."""
+        self.waves[step.last_wave] -= 1
+        if not self.waves[step.last_wave]:
+            del self.waves[step.last_wave]
+            self._find_ready()
+
+    def _find_ready(self) -> None:
+        """Find the steps of a slow path's plan that may begin."""
+        wave = min(self.waves, default=0)
+        self.ready = {key: step for key, step in self.pending.items() if step.first_wave <= wave}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +137,7 @@ class Plans:
 
     def ready(self, path: str) -> tuple[ev.PlanStep, ...]:
         """The steps of a path's plan that may begin now: no step of an earlier wave is left."""
-        if path not in self._paths or not self._paths[path].pending:
-            return ()
-        known = self._paths[path]
-        if known.ready is None:
-            wave = min(step.last_wave for steps in known.steps for step in steps.values())
-            known.ready = tuple(step for step in known.pending.values() if step.first_wave <= wave)
-        return known.ready
+        return tuple(self._paths[path].ready.values()) if path in self._paths else ()
 
     def asked(self, event: ev.SolveAsked) -> None:
         """Note that a solve has begun for a path."""
@@ -119,40 +158,35 @@ class Plans:
         known = self._paths.setdefault(event.path, _Path())
         known.pending = {(step.does, step.name, step.target): step for step in event.steps}
         known.adopted, known.taken_on, known.dropped = event.plan, len(known.pending), 0
-        known.ready = None
+        known.look()
 
     def step_dropped(self, event: ev.StepDropped) -> None:
         """Drop a step of a plan."""
         known = self._paths.get(event.path)
-        if known is None or known.pending.pop((event.does, event.name, event.target), None) is None:
+        if known is None or not known.drop((event.does, event.name, event.target)):
             raise ev.Unfit(f"no plan of path {event.path} has this step")
         known.dropped += 1
-        known.ready = None
 
     def begun(self, event: ev.CopyAsked | ev.MoveAsked | ev.ReplicaDropped) -> None:
         """Note that a copy, a move or a deletion has begun; a deletion has ended at once. It may also be no step of a
         plan."""
         key = key_of(event)
         for known in self._paths.values():
-            known.ready = None
-            step = known.pending.pop(key, None) if key else None
-            if step is not None and key is not None and step.does != ev.DROP:
-                known.under_way[key] = step
+            if key is not None:
+                known.begin(key)
 
     def done(self, event: ev.CopyEnded | ev.ServerMoved) -> None:
         """Note that a copy or a move has ended."""
         key = key_of(event)
         for known in self._paths.values():
-            known.ready = None
             if key is not None:
-                known.under_way.pop(key, None)
+                known.end(key)
 
     def server_down(self, server: str) -> None:
         """Cancel the move of a server that breaks."""
         for known in self._paths.values():
-            known.ready = None
             for key in [key for key in known.under_way if key[:2] == (ev.MOVE, server)]:
-                del known.under_way[key]
+                known.end(key)
 
     def fields(self) -> list[tuple[object, ...]]:
         """Fields of the plans of slow paths to compare states by."""

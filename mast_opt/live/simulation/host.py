@@ -4,8 +4,9 @@ Work is counted in ms × rate, where the rate is in whole millionths of a job's 
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
@@ -59,11 +60,15 @@ class _Attempt:
     """Time since which it works at its present size."""
     kept: int = 0
     """Work saved by its checkpoints when its stop was asked for, including that of earlier attempts."""
+    servers: frozenset[str] = field(init=False)
+    """Servers on which it has tasks."""
 
-    @property
-    def servers(self) -> frozenset[str]:
-        """Servers on which an attempt of the simulation has tasks."""
-        return frozenset(share.server for share in self.shares)
+    def __post_init__(self) -> None:
+        self.occupy(self.shares)
+
+    def occupy(self, shares: tuple[Share, ...]) -> None:
+        """Have the tasks of an attempt of the simulation there."""
+        self.shares, self.servers = shares, frozenset(share.server for share in shares)
 
     def work_at(self, at_ms: int) -> int:
         """Work of an attempt on the simulation's host at a time, that of earlier attempts included."""
@@ -114,6 +119,7 @@ class SimulatedHost:
         self._work = work
         self._rate = rate
         self._servers = {server.name: server for server in servers}
+        self._sizes = Counter(server.region for server in self._servers.values())
         self._down: set[str] = set()
         self._moving: dict[str, str] = {}
         self._network, self._solver, self._move_ms = network, solver, move_ms
@@ -201,8 +207,8 @@ class SimulatedHost:
     def _regions_changed(self, now_ms: int) -> None:
         """Tell the simulated network which regions are down: those without a server in service."""
         if self._network is not None:
-            up = {server.region for server in self._servers.values() if server.name not in self._down}
-            self._network.set_down(now_ms, {server.region for server in self._servers.values()} - up)
+            down = Counter(self._servers[name].region for name in self._down if name in self._servers)
+            self._network.set_down(now_ms, {region for region, count in down.items() if count == self._sizes[region]})
 
     def _start(self, now_ms: int, command: Start) -> None:
         """Start an attempt of a simulated job; its end is foreseen."""
@@ -231,7 +237,8 @@ class SimulatedHost:
         if attempt is None or attempt.number != command.attempt or attempt.stopping or attempt.shares == command.shares:
             return
         attempt.rates.append((max(now_ms, attempt.since_ms), 0))
-        attempt.shares, attempt.since_ms = command.shares, now_ms + attempt.work.restart_ms
+        attempt.occupy(command.shares)
+        attempt.since_ms = now_ms + attempt.work.restart_ms
         self._set_rate(now_ms, command.job, attempt)
 
     def _set_rate(self, now_ms: int, name: str, attempt: _Attempt) -> None:

@@ -1,13 +1,13 @@
 """Versions of a live fleet (job placement): whether what a bid touches is still as it was when the bid was made."""
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from uuid import uuid4
 
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.move_plan import MovePlan
-from mast_opt.problems.job_placement.live_fleet.running_job import Running
+from mast_opt.problems.job_placement.live_fleet.types import Share
 
 
 class BidVersions:
@@ -66,14 +66,15 @@ class BidVersions:
         self._oldest = self.now
         self._server.clear()
 
-    def is_stale(self, bid: Bid, running: Mapping[str, Running]) -> bool:
+    def is_stale(self, bid: Bid, shares_of: Callable[[str], tuple[Share, ...] | None]) -> bool:
         """Whether a server of the bid or of its victims has changed since; a victim that is gone counts too."""
-        if bid.version < self._oldest or any(name not in running for name in bid.victims):
+        held = [shares_of(name) for name in bid.victims]
+        if bid.version < self._oldest or None in held:
             return True
         if bid.victims and self._costs.get(bid.region, 0) > bid.version:
             return True
         servers = [share.server for share in bid.shares]
-        servers += [share.server for name in bid.victims for share in running[name].shares]
+        servers += [share.server for shares in held for share in shares or ()]
         return self.changed_since(bid.version, servers)
 
     def changed_since(self, version: int, servers: Iterable[str]) -> bool:

@@ -84,7 +84,7 @@ def bid_of(
         parts = tuple([_part_place(books, *one) for one in zip(job.parts, offers)])
     if job.parts or stops:
         levels = [offer.threshold for offer in offers if offer.threshold is not None]
-        threshold = min([*levels, *[books.running[name].tier for name in stops]], default=None)
+        threshold = min([*levels, *[books.current(name).tier for name in stops]], default=None)
         places += [books.place[name] for name in stops]
     cost = sum([books.state.job.item(col.J_COST, at) // VICTIM for at in places])
     return Bid(

@@ -401,7 +401,7 @@ class Fleet:
         """Cordon a server of the fleet and stop the jobs on it that may be stopped."""
         with self._lock, self._operation:
             there = self._jobs_on(server)
-            stopped = tuple(name for name in there if self._books.running[name].stoppable)
+            stopped = tuple(name for name in there if self._books.current(name).stoppable)
             self._stop_taking(server, stopped)
             return Drained(stopped, tuple(name for name in there if name not in stopped))
 
@@ -539,7 +539,7 @@ class Fleet:
 
     def _stop_taking(self, server: str, ended: tuple[str, ...]) -> None:
         """End these jobs of the fleet and let the server take no more."""
-        touched = {share.server for name in ended for share in self._books.running[name].shares}
+        touched = {share.server for name in ended for share in self._books.current(name).shares}
         for name in ended:
             self._books.end(name)
         self._books.stop_taking(server)
@@ -987,7 +987,7 @@ class Fleet:
             if bid.version == self._versions.now:
                 last, placed = self._offered
                 return self._commit(bid, placed if bid is last else None, started_ms)
-            if not are_named(bid) or self._versions.is_stale(bid, self._books.running):
+            if not are_named(bid) or self._versions.is_stale(bid, self._books.shares_of):
                 raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
             try:
                 return self._commit(bid, None, started_ms)

@@ -17,37 +17,16 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.live.policies import gavel
 from mast_opt.planner.importers.base import Importer, Input, setting
-from mast_opt.planner.importers.fields import Field, Format, Use
 from mast_opt.planner.importers.traces.csv_table import content_of
 from mast_opt.planner.io.faults import Faults, one_of
 from mast_opt.planner.io.readers.base import Number
 from mast_opt.planner.io.readers.json_file import parse_object
 from mast_opt.problems.resource_allocation import ResourceAllocation
 
-LINE = (
-    Field("job type", Use.READ, "with the GPUs, its row of the throughputs"),
-    Field("command", Use.IGNORED, "nothing is run"),
-    Field("working directory", Use.IGNORED, "nothing is run"),
-    Field("argument of steps", Use.IGNORED, "nothing is run"),
-    Field("needs data directory", Use.IGNORED, "nothing is run"),
-    Field("steps", Use.READ, "its work"),
-    Field("workers", Use.READ, "GPUs of the gang"),
-    Field("weight", Use.READ, "its weight, in resource allocation; ignored in a trace"),
-    Field("service level", Use.IGNORED, "deadlines are not modelled"),
-    Field("arrival", Use.READ, "when it was handed in, in a trace; ignored in resource allocation"),
-)
-"""The fields of a line."""
-FIELDS = len(LINE)
-JOB_TYPE, STEPS, GANG, WEIGHT, ARRIVAL = (at for at, field in enumerate(LINE) if field.use is Use.READ)
-THROUGHPUTS = Format(
-    "Gavel, throughputs",
-    (
-        Field("worker type → job type → null", Use.READ, "steps a second alone"),
-        Field("worker type → job type → other", Use.READ, "steps a second of both on the same GPUs; with packing=1"),
-    ),
-    Use.REFUSED,
-)
-FORMATS = (THROUGHPUTS, Format("Gavel, a line of a trace", LINE, Use.REFUSED))
+FIELDS = 10
+"""Fields of a line of a trace."""
+JOB_TYPE, STEPS, GANG, WEIGHT, ARRIVAL = 0, 5, 6, 7, 9
+"""Positions of those that are read."""
 LARGEST = 1e12
 """Largest number that a file may hold."""
 MOST_JOB_TYPES = 1000
@@ -271,5 +250,4 @@ GAVEL = Importer(
     ),
     settings_type=Settings,
     build=build,
-    formats=FORMATS,
 )

@@ -10,7 +10,6 @@ import numpy as np
 from mast_opt.core.errors import UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.wording import did_you_mean
-from mast_opt.planner.importers.fields import Format
 
 SettingsT = TypeVar("SettingsT")
 
@@ -53,8 +52,6 @@ class Importer(Generic[SettingsT]):
     """A frozen dataclass whose fields are ``setting``s; it may check them and raise UsageError."""
     build: Callable[[Sequence[Path], SettingsT, np.random.Generator], Any]
     """build(paths, settings, rng) → problem. Raises SourceError for files that are not what they should be."""
-    formats: tuple[Format, ...] = ()
-    """Treatment of each field of the inputs; the page of importers is made from it."""
     preview: Callable[[Sequence[Path]], list[str]] | None = None
     """Lines that say what will be done with the paths, shown before it is; None where there is nothing to say."""
 

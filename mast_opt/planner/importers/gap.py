@@ -16,7 +16,6 @@ import numpy as np
 from mast_opt.core.errors import SourceError
 from mast_opt.core.units import MICRO
 from mast_opt.planner.importers.base import Importer, Input, setting
-from mast_opt.planner.importers.traces.formats import whole
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.readers.base import read_bytes
 from mast_opt.problems.job_placement.entities import Clusters, Costs, Racks, Servers
@@ -165,13 +164,4 @@ GAP = Importer(
     inputs=(Input("file", "one instance: m n, m × n costs, m × n weights, m capacities"),),
     settings_type=Settings,
     build=build,
-    formats=(
-        whole(
-            "OR-Library, generalised assignment",
-            agents_and_items="m and n",
-            costs="m × n",
-            weights="m × n: GPUs of an item on an agent's type",
-            capacities="m: GPUs of each agent",
-        ),
-    ),
 )

@@ -8,7 +8,6 @@ import numpy as np
 
 from mast_opt.core.errors import InstanceError, SourceError
 from mast_opt.planner.importers.base import Importer, Input, setting
-from mast_opt.planner.importers.traces.formats import whole
 from mast_opt.problems.task_reassignment import TaskReassignment
 from mast_opt.problems.task_reassignment.tables.roadef import read
 
@@ -41,11 +40,4 @@ ROADEF = Importer(
     ),
     settings_type=Settings,
     build=build,
-    formats=(
-        whole(
-            "ROADEF/EURO challenge 2012",
-            model="resources, machines, services, processes, balances and weights, as the challenge defines them",
-            assignment="the machine of each process today",
-        ),
-    ),
 )

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from mast_opt.core.errors import SourceError, UsageError
-from mast_opt.live.simulation.traces.swf import FIELDS, SWF
+from mast_opt.live.simulation.traces.swf import NAMES, SWF, UNREAD
 from mast_opt.live.simulation.traces.trace import JobTrace, trace_from_tables
-from mast_opt.planner.importers.fields import Use
 from mast_opt.planner.importers.notices import with_warnings
 
 HEAD = ("; Computer: A machine", "; MaxNodes: 4", "; MaxProcs: 16", "; UnixStartTime: 1000000000", "; Note: x: y")
-NAMES = [field.name for field in FIELDS]
 
 
 def line(job: int, **known: float) -> str:
@@ -99,7 +97,7 @@ def test_parts_of_a_job_count_once(tmp_path: Path) -> None:
     assert "'2': this job has lines for its parts and none for the whole" in warned[1]
 
 
-@pytest.mark.parametrize("name", [field.name for field in FIELDS if field.use is Use.WARNED])
+@pytest.mark.parametrize("name", [field.name for field in UNREAD])
 def test_what_is_not_read_is_said(tmp_path: Path, name: str) -> None:
     lines = (
         job(1, 0, 30, 4),

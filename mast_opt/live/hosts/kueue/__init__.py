@@ -1,6 +1,6 @@
 """Kueue of Kubernetes: which cluster a workload is sent to, decided by bids over all clusters.
 
-fields            what becomes of each field of them, for the reader and for the page of importers
+fields            fields of them that are not read, and what is said of each
 objects           what is read of Kueue's objects
 reading           Kueue's objects from what an API server or a file says
 admission         what a cluster would do with a workload now: admit it, stop others for it, or let it wait

@@ -17,10 +17,10 @@ from typing import Any
 from mast_opt.core.errors import InputError
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
 from mast_opt.live.hosts.kueue.eligibility import holds_quota
-from mast_opt.live.hosts.kueue.fields import FIELDS
+from mast_opt.live.hosts.kueue.fields import WARNED
 from mast_opt.live.hosts.kueue.objects import ClusterView, Workload
 from mast_opt.live.hosts.kueue.reading import QUEUE, Object, at, cluster_view, named, workload
-from mast_opt.planner.importers.fields import Use, stated
+from mast_opt.planner.importers.fields import stated
 from mast_opt.planner.importers.notices import warn
 from mast_opt.planner.importers.yaml_file import yaml_documents
 
@@ -78,7 +78,7 @@ def _warn_of_fields(objects: Iterable[Object]) -> None:
     """Warn of what objects state and nothing here looks at."""
     found: dict[tuple[str, str], list[str]] = {}
     for one in objects:
-        for field in stated(one, FIELDS.get(str(one.get("kind")), ()), Use.WARNED):
+        for field in stated(one, WARNED.get(str(one.get("kind")), ())):
             found.setdefault((field.name, field.help), []).append(named(one))
     for (name, why), names in found.items():
         warn("Kueue's objects", why, column=name, values=names)

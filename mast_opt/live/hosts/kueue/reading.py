@@ -8,7 +8,7 @@ from mast_opt.core.errors import InputError
 from mast_opt.core.quota_tree import Quota
 from mast_opt.live.hosts.kueue import objects as kueue
 from mast_opt.live.hosts.kueue.fields import POD_SET
-from mast_opt.planner.importers.fields import Use, stated
+from mast_opt.planner.importers.fields import stated
 from mast_opt.planner.importers.pod_requests import amount, is_gpu, pod_requests
 
 GROUP = "kueue.x-k8s.io"
@@ -213,7 +213,7 @@ def _terms(pod: Object) -> tuple[tuple[kueue.Expression, ...], ...]:
 
 def _unknown(found: Object) -> tuple[str, ...]:
     """Fields of a pod set that are stated and that no rule here understands, in words."""
-    return tuple(one.help for one in stated(found, POD_SET, Use.REFUSED))
+    return tuple(one.help for one in stated(found, POD_SET))
 
 
 def cluster_queue(found: Object) -> kueue.ClusterQueue:

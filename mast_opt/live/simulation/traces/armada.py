@@ -16,44 +16,19 @@ from mast_opt.core.units import MILLI
 from mast_opt.live.simulation.traces.schema import KIND, MOST_S
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, places, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
-from mast_opt.planner.importers.fields import Field, Format, Use, stated
+from mast_opt.planner.importers.fields import Field, stated
 from mast_opt.planner.importers.pod_requests import amount, is_gpu
 from mast_opt.planner.importers.yaml_file import yaml_documents
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.readers.base import read_bytes
 from mast_opt.problems.job_placement.units import MOST_GPUS, Ints
 
-CLUSTERS = Format(
-    "Armada's simulator: cluster spec",
-    (
-        Field("name", Use.READ, "goes into the provenance"),
-        Field("clusters[].name", Use.READ, "cluster"),
-        Field("clusters[].pool", Use.READ, "region: clusters of a pool take work together"),
-        Field("clusters[].nodeTemplates[].number", Use.READ, "so many equal servers"),
-        Field("clusters[].nodeTemplates[].totalResources.resources", Use.READ, "cpu, memory and GPUs of a server"),
-        Field("clusters[].nodeTemplates[].taints", Use.REFUSED, "a trace has no rules about single servers"),
-    ),
-    Use.IGNORED,
-)
+REFUSED_OF_CLUSTERS = (Field("clusters[].nodeTemplates[].taints", "a trace has no rules about single servers"),)
 _TEMPLATE = "queues[].jobTemplates[]"
-WORKLOADS = Format(
-    "Armada's simulator: workload spec",
-    (
-        Field("name", Use.READ, "name of the trace"),
-        Field("queues[].name", Use.READ, "tenant"),
-        Field("queues[].weight", Use.READ, "its part of all GPUs is the tenant's quota"),
-        Field(f"{_TEMPLATE}.number", Use.READ, "so many equal jobs of one task"),
-        Field(f"{_TEMPLATE}.priorityClassName", Use.READ, "whether they may be stopped; all have tier 0"),
-        Field(f"{_TEMPLATE}.requirements.resourceRequirements.requests", Use.READ, "cpu, memory and GPUs of a job"),
-        Field(f"{_TEMPLATE}.earliestSubmitTime", Use.READ, "submitted_s"),
-        Field(f"{_TEMPLATE}.runtimeDistribution.minimum", Use.READ, "duration_s"),
-        Field(f"{_TEMPLATE}.runtimeDistribution.tailMean", Use.READ, "mean of an exponential draw that is added"),
-        Field(f"{_TEMPLATE}.dependencies", Use.REFUSED, "jobs of a trace depend on nothing"),
-        Field(f"{_TEMPLATE}.repeat", Use.REFUSED, "templates that come again"),
-        Field(f"{_TEMPLATE}.gangCardinality", Use.REFUSED, "gangs of several jobs"),
-        Field("randomSeed", Use.IGNORED, "of another generator"),
-    ),
-    Use.IGNORED,
+REFUSED_OF_WORKLOADS = (
+    Field(f"{_TEMPLATE}.dependencies", "jobs of a trace depend on nothing"),
+    Field(f"{_TEMPLATE}.repeat", "templates that come again"),
+    Field(f"{_TEMPLATE}.gangCardinality", "gangs of several jobs"),
 )
 BECOME, TAILS = ("cores", "gpus"), ("drawn", "none")
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|m|s|ms))+")
@@ -107,7 +82,9 @@ def armada(paths: Sequence[Path], settings: ArmadaSettings, rng: np.random.Gener
     """The trace from a cluster spec and a workload spec. Of chance are the tails of run times alone. Raises
     SourceError."""
     faults = Faults()
-    specs = [_spec(path, of, faults) for path, of in zip(paths, (CLUSTERS, WORKLOADS), strict=True)]
+    specs = [
+        _spec(path, of, faults) for path, of in zip(paths, (REFUSED_OF_CLUSTERS, REFUSED_OF_WORKLOADS), strict=True)
+    ]
     if faults:
         raise SourceError(faults.found)
     try:
@@ -130,7 +107,7 @@ def armada(paths: Sequence[Path], settings: ArmadaSettings, rng: np.random.Gener
     return trace_tables(name, f"{says}. Jobs run for their minimum{drawn}; CPUs are {settings.become}", tables)
 
 
-def _spec(path: Path, form: Format, faults: Faults) -> Spec:
+def _spec(path: Path, refused: Sequence[Field], faults: Faults) -> Spec:
     """The object of a spec file, in JSON or YAML; faults say what it must not state."""
     data = read_bytes(path, path.name, faults, most=MOST_DOCUMENT_BYTES)
     if data is None:
@@ -143,7 +120,7 @@ def _spec(path: Path, form: Format, faults: Faults) -> Spec:
     if not isinstance(found, dict):
         faults.add(path.name, "an object", value=found)
         return {}
-    for field in stated(found, form.fields, Use.REFUSED):
+    for field in stated(found, refused):
         faults.add(path.name, f"no {field.name}: {field.help}")
     return found
 
@@ -301,5 +278,4 @@ ARMADA = Importer(
     ),
     settings_type=ArmadaSettings,
     build=armada,
-    formats=(CLUSTERS, WORKLOADS),
 )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.core.units import MICRO, MILLI
-from mast_opt.live.importers.gavel import FORMATS, Trace, by_type, read_rates, read_trace
+from mast_opt.live.importers.gavel import Trace, by_type, read_rates, read_trace
 from mast_opt.live.simulation.traces.schema import FASTEST, KIND, MOST_S, MOST_STEPS
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, equal_servers, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
@@ -146,5 +146,4 @@ GAVEL_TRACE = Importer(
     ),
     settings_type=GavelSettings,
     build=gavel,
-    formats=FORMATS,
 )

@@ -11,17 +11,15 @@ from mast_opt.core.units import MILLI
 from mast_opt.live.simulation.traces.schema import KIND
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, places, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
-from mast_opt.planner.importers.fields import Format, Use, of_columns
-from mast_opt.planner.importers.traces.alibaba import POD_COLUMNS, GpuNodes, GpuPods, pods_in, read_nodes
+from mast_opt.planner.importers.traces.alibaba import GpuNodes, GpuPods, pods_in, read_nodes
 from mast_opt.planner.importers.traces.csv_table import find, read_table
-from mast_opt.planner.importers.traces.formats import NODES_2023
 from mast_opt.planner.io.faults import Faults
 from mast_opt.problems.job_placement.units import Ints
 from mast_opt.problems.kind.schema import integer, label
 
 PODS = "openb_pod_list_default.csv"
 REGION = "openb"
-_TIMES = (
+TIMES = (
     label("name", "pod", help="name of the pod"),
     integer("creation_time", help="second at which it was handed in"),
     integer("deletion_time", help="second at which it ended"),
@@ -45,7 +43,7 @@ def openb(paths: Sequence[Path], settings: OpenbSettings, rng: np.random.Generat
     nodes = read_nodes(paths[0], faults)
     file = find(paths[1], PODS, faults) if paths[1].is_dir() else paths[1]
     pods = None if file is None else pods_in(file, faults)
-    times = None if file is None else read_table(file, _TIMES, faults)
+    times = None if file is None else read_table(file, TIMES, faults)
     if nodes is None or pods is None or times is None or faults:
         raise SourceError(faults.found)
     created, ended, placed = (times.numbers[name] for name in ("creation_time", "deletion_time", "scheduled_time"))
@@ -115,5 +113,4 @@ OPENB = Importer(
     ),
     settings_type=OpenbSettings,
     build=openb,
-    formats=(NODES_2023, Format("Alibaba, a pod list with times", of_columns((*POD_COLUMNS, *_TIMES)), Use.IGNORED)),
 )

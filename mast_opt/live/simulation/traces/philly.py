@@ -13,9 +13,7 @@ from mast_opt.core.units import MILLI
 from mast_opt.live.simulation.traces.schema import KIND
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, equal_servers, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
-from mast_opt.planner.importers.fields import Format, Use, of_columns
 from mast_opt.planner.importers.traces.csv_table import read_table
-from mast_opt.planner.importers.traces.formats import PHILLY as PHILLY_FORMAT
 from mast_opt.planner.importers.traces.philly import Jobs, read_jobs
 from mast_opt.planner.io.faults import Faults
 from mast_opt.problems.kind.schema import integer, label
@@ -123,5 +121,4 @@ PHILLY = Importer(
     ),
     settings_type=PhillySettings,
     build=philly,
-    formats=(PHILLY_FORMAT, Format("virtual clusters", of_columns(CLUSTER_COLUMNS), Use.IGNORED)),
 )

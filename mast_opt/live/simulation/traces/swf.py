@@ -19,7 +19,7 @@ from mast_opt.core.units import MILLI
 from mast_opt.live.simulation.traces.schema import KIND, MOST_S
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, places, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
-from mast_opt.planner.importers.fields import Field, Format, Use
+from mast_opt.planner.importers.fields import Field
 from mast_opt.planner.importers.notices import warn
 from mast_opt.planner.importers.traces.csv_table import content_of
 from mast_opt.planner.io.faults import Faults, shortened
@@ -27,41 +27,19 @@ from mast_opt.problems.job_placement.units import MOST_GPUS
 
 Floats = NDArray[np.float64]
 
-FIELDS = (
-    Field("job number", Use.READ, "the job"),
-    Field("submit time", Use.READ, "seconds; the first one is second 0 of the trace"),
-    Field("wait time", Use.IGNORED, "how long it waited there; a policy decides that again here"),
-    Field("run time", Use.READ, "duration_s; a job without one (−1) is left out and counted"),
-    Field("allocated processors", Use.READ, "its size; where it is −1, requested processors"),
-    Field("average CPU time", Use.IGNORED, "processor seconds of a processor"),
-    Field("used memory", Use.READ, "KB of a processor, where requested memory is −1"),
-    Field("requested processors", Use.READ, "its size with sizes=requested; where it is −1, allocated processors"),
-    Field("requested time", Use.READ, "limit_s; a job that ran for longer has the limit that it kept"),
-    Field("requested memory", Use.READ, "KB of a processor; counts where the header has MaxMemory"),
-    Field("status", Use.READ, "2, 3, 4: a part of a job that has a line of its own; 5: cancelled; else see run time"),
-    Field("user", Use.READ, "tenant with tenant=user"),
-    Field("group", Use.READ, "tenant with tenant=group"),
-    Field("application", Use.READ, "workload: work that recurs"),
-    Field("queue", Use.WARNED, "all jobs have one tier"),
-    Field("partition", Use.WARNED, "the machine is one region: sizes of partitions are not in the format"),
-    Field("preceding job", Use.WARNED, "jobs of a trace depend on nothing"),
-    Field("think time", Use.IGNORED, "seconds after the end of the preceding job"),
+NAMES = (
+    *("job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time", "used memory"),
+    *("requested processors", "requested time", "requested memory", "status", "user", "group", "application", "queue"),
+    *("partition", "preceding job", "think time"),
 )
 """The 18 fields of a line, in order."""
-HEADER = (
-    Field("MaxNodes", Use.READ, "servers, unless given as nodes"),
-    Field("MaxProcs", Use.READ, "processors of all of them, unless given as processors; else one a node"),
-    Field("MaxMemory", Use.READ, "KB of a node; without it memory does not count"),
-    Field("UnixStartTime", Use.READ, "goes into the provenance"),
-    Field("Computer", Use.READ, "goes into the provenance"),
+UNREAD = (
+    Field("queue", "all jobs have one tier"),
+    Field("partition", "the machine is one region: sizes of partitions are not in the format"),
+    Field("preceding job", "jobs of a trace depend on nothing"),
 )
-OTHERS = "any other comment"
-SWF_FORMAT = Format(
-    "Standard Workload Format",
-    (*FIELDS, *HEADER, Field(OTHERS, Use.IGNORED, "Queues, Partitions, Note and the like")),
-    Use.REFUSED,
-)
-_AT = {field.name: at for at, field in enumerate(FIELDS)}
+"""Fields of which a warning says that they are not read."""
+_AT = {name: at for at, name in enumerate(NAMES)}
 _COMMENT = re.compile(r";\s*([A-Za-z]+)\s*:\s*(.*?)\s*")
 PARTS = (2, 3, 4)
 """Statuses of lines for parts of a job: to be continued, the last and completed, the last and failed."""
@@ -170,17 +148,17 @@ def _read(path: Path, faults: Faults) -> _Log | None:
                 row = [float(part) for part in text.split()]
             except ValueError:
                 row = []
-            if len(row) != len(FIELDS) or not all(map(math.isfinite, row)):
+            if len(row) != len(NAMES) or not all(map(math.isfinite, row)):
                 wrong.append(number)
             else:
                 rows.append(row)
                 lines.append(number)
     shown = data.decode("utf-8", "replace").splitlines() if wrong else []
-    expected = f"{len(FIELDS)} numbers between blanks, as in the Standard Workload Format"
+    expected = f"{len(NAMES)} numbers between blanks, as in the Standard Workload Format"
     faults.cells(path.name, None, np.array(wrong, np.int64), lambda n: shortened(shown[wrong[n] - 1]), expected)
     if not rows and not faults:
         faults.add(path.name, "at least one line with a job")
-    return _Log(path.name, header, np.array(lines, np.int64), np.array(rows, np.float64).reshape(-1, len(FIELDS)))
+    return _Log(path.name, header, np.array(lines, np.int64), np.array(rows, np.float64).reshape(-1, len(NAMES)))
 
 
 def _check(log: _Log, faults: Faults) -> None:
@@ -303,10 +281,10 @@ def _labels(log: _Log, field: str, word: str) -> list[str]:
 def _warn(log: _Log, whole: _Log) -> None:
     """Warn of what an SWF log says and a trace does not hold."""
     say = partial(warn, log.file)
-    for field in FIELDS:
+    for field in UNREAD:
         values = whole.column(field.name)
         differ = field.name in ("queue", "partition") and len(np.unique(values[values >= 0])) < 2
-        if field.use is Use.WARNED and (values >= 0).any() and not differ:
+        if (values >= 0).any() and not differ:
             lines = whole.lines[values >= 0]
             say(
                 f"this field is not read: {field.help}",
@@ -346,5 +324,4 @@ SWF = Importer(
     inputs=(Input("log", "the log, .swf or .swf.gz"),),
     settings_type=SwfSettings,
     build=swf,
-    formats=(SWF_FORMAT,),
 )

@@ -24,7 +24,6 @@ from mast_opt.core.units import MICRO
 from mast_opt.planner.importers.base import Importer, Input, setting
 from mast_opt.planner.importers.cloud_regions.workloads import CloudWork, recurring_work
 from mast_opt.planner.importers.traces.alibaba import OpenbTrace, read_fleet
-from mast_opt.planner.importers.traces.formats import CLOUD_REGIONS as CLOUD_REGIONS_FORMATS
 from mast_opt.planner.importers.traces.georegions import CloudRegions, read_regions
 from mast_opt.planner.importers.traces.philly import read_jobs
 from mast_opt.planner.io.faults import Faults
@@ -372,5 +371,4 @@ CLOUD_REGIONS = Importer(
     ),
     settings_type=Settings,
     build=build,
-    formats=CLOUD_REGIONS_FORMATS,
 )

@@ -16,7 +16,6 @@ from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.planner.importers.base import Importer, Input, setting
 from mast_opt.planner.importers.gpu_fleet.running_load import Load, running_pods
 from mast_opt.planner.importers.traces.alibaba import GpuNodes, GpuPods, read_nodes, read_pods
-from mast_opt.planner.importers.traces.formats import GPU_FLEET as GPU_FLEET_FORMATS
 from mast_opt.planner.importers.traces.philly import Jobs, read_jobs
 from mast_opt.planner.io.faults import Faults
 from mast_opt.problems.job_placement import JobPlacement
@@ -218,5 +217,4 @@ GPU_FLEET = Importer(
     ),
     settings_type=Settings,
     build=build,
-    formats=GPU_FLEET_FORMATS,
 )

@@ -13,8 +13,7 @@ import polars as pl
 from mast_opt.core.errors import InputError
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
 from mast_opt.core.wording import counted
-from mast_opt.planner.importers.fields import Use, stated
-from mast_opt.planner.importers.mapped.formats import POD
+from mast_opt.planner.importers.fields import Field, stated
 from mast_opt.planner.importers.notices import warn
 from mast_opt.planner.importers.pod_requests import amount, is_gpu, is_other_device, pod_requests
 from mast_opt.planner.importers.slurm_nodes import node_in, nodes_of
@@ -23,6 +22,7 @@ from mast_opt.planner.io.faults import Faults
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 GPU_TYPE = "nvidia.com/gpu.product"
 GIB = 2**30
+UNREAD_OF_PODS = (Field("spec.resourceClaims", "devices of resource claims are not counted"),)
 
 Rows = list[dict[str, Any]]
 
@@ -109,7 +109,7 @@ def _warn_of_devices(file: str, items: Iterable[Any]) -> None:
         if _kind(item) == "Pod" and isinstance(spec, dict):
             with suppress(InputError):  # a fault says so
                 devices |= dict.fromkeys(name for name in pod_requests(spec) if is_other_device(name))
-            for field in stated(item, POD.fields, Use.WARNED):
+            for field in stated(item, UNREAD_OF_PODS):
                 unread.setdefault(field.help, []).append((item.get("metadata") or {}).get("name"))
     if devices:
         warn(file, "a device that no column counts; gpus are resources that end in /gpu", values=list(devices))

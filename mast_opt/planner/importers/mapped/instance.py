@@ -18,7 +18,6 @@ from mast_opt.core.limits import MOST_FILE_BYTES, MOST_HEADER_BYTES, read_regula
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.importers.base import Importer, Input
 from mast_opt.planner.importers.mapped.dumps import kubectl, prometheus, sinfo
-from mast_opt.planner.importers.mapped.formats import FORMATS
 from mast_opt.planner.importers.notices import issue, warn
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.readers.folder import parse_toml
@@ -341,6 +340,5 @@ TABLES = Importer(
     inputs=(Input("mapping", "the mapping file, .toml; see docs/how-to/import.md"),),
     settings_type=Settings,
     build=build,
-    formats=FORMATS,
     preview=preview,
 )

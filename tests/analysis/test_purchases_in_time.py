@@ -19,13 +19,16 @@ from mast_opt.cli.json_record import order_date_keys
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import purchase_plans, purchases
 from mast_opt.planner.analysis.migration_plan import Way
+from mast_opt.planner.analysis.purchase_question import BuyParams, Question
 from mast_opt.planner.report.result_sections import CHAINED, OVER_BEFORE, order_date_sections
+from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.kind.migration_plan import Stopped
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import kind_of
+from tests.narrowing import some
 
 
 def growing(lead_days: int = 20, most_steps: int = 5, regions: tuple[str, ...] = ("home",)) -> DataPlacement:
@@ -144,6 +147,30 @@ def test_plans_of_periods_move_no_parts_below_a_gpu(target: float, kept: bool, m
     monkeypatch.setattr(ExactSolve, "run", lambda *_: found)
     answer = mast_opt.buy_in_time(problem, quarters()[:1], target=target, solver="highs", threads=1)
     assert (len(answer.periods[0].plan.rows("run")[0]) == 3) is kept
+
+
+@pytest.mark.parametrize("later", [None, "poor"])
+def test_without_time_for_a_plan_it_is_one_with_the_replicas_of_today(
+    later: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan from today copies for nothing; the program of all plans ends without one, or with that one again."""
+    problem, real = growing(regions=("home", "away")), purchases._by_program
+    away = problem.with_columns({"workloads.pinned": np.array([[False, False], [False, True]])})
+    poor = some(mast_opt.solve(away, "highs", threads=1).plan).made_for(problem)
+
+    def slow(question: Any, after: Any, *rest: Any) -> Any:
+        found = real(question, after, *rest)
+        plan = poor if later else None
+        return replace(found, plan=plan, status=Status.FEASIBLE) if after is problem else found
+
+    monkeypatch.setattr(purchases, "_by_program", slow)
+    kind = kind_of(problem)
+    expansion = some(kind.analysis.hooks().expansion)
+    question = Question(kind, expansion, problem, Fraction(1), None, None, None, BuyParams())
+    found = purchases.plan_within(question, problem, [poor], "highs", SolveParams(threads=1), Clock(None))
+    verdict = some(found.verdict)
+    assert verdict.metrics["copied_tb"] == 0 < mast_opt.verify(problem, poor).metrics["copied_tb"]
+    assert found.status is Status.FEASIBLE
 
 
 def test_what_is_not_needed_yet_is_ordered_later() -> None:

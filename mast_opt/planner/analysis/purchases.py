@@ -38,8 +38,8 @@ from mast_opt.problems.kind.analysis_hooks import Steps
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, check_plan
 
-NARROWED_SHARE = 0.5
-"""Part of the time for a plan by which the narrower program may look for one to begin with."""
+NARROWED_SHARE, NARROWED_GAP = 0.4, 0.05
+"""Part of the time that is left for a plan by which a narrower program may look for one to begin with, and its gap."""
 STRICTER = (Fraction(1), Fraction(9, 10))
 """Parts of the target that a heuristic aims at in turn, as it may end with a little overload."""
 
@@ -175,14 +175,16 @@ def _exact(question: Question, solver: str, params: SolveParams, helper: str) ->
 
 
 def tried_with(question: Question, steps: Steps, solver: str, params: SolveParams, clock: Clock, helper: str) -> _Tried:
-    """A plan at the target with these steps, whatever it is worth otherwise."""
+    """A plan at the target with these steps, whatever it is worth otherwise; one of the narrower program if it has any,
+    since others may read everything remotely."""
     q = question
     after = q.hooks.bought(q.problem, steps)
     timed = Clock(clock.budget_s(q.params.first_share))
-    route = ExactSolve(q.kind_at_target, after, backends.get(solver), params, timed)
-    found = route.within(q.hooks.within(after, q.ratio, q.tier), {}, {}, None)
-    if found.plan is not None and _at_target(q, after, found.plan):
-        return _Tried(False, found.plan)
+    for part, share in ((q.hooks.narrowed(after)[-1], NARROWED_SHARE), (after, 1.0)):
+        route = ExactSolve(q.kind_at_target, after, backends.get(solver), params, Clock(timed.budget_s(share)))
+        found = route.within(q.hooks.within(part, q.ratio, q.tier), {}, {}, None)
+        if found.plan is not None and _at_target(q, after, found.plan):
+            return _Tried(False, found.plan)
     if found.status.is_infeasible or not helper:
         return _Tried(found.status.is_infeasible, None)
     return _Tried(False, _searched(q, steps, helper, params, None, clock.budget_s(q.params.first_share)))
@@ -215,14 +217,17 @@ def plan_within(
         found = _by_search(q, after, solver, params, start, timed.budget_s())
     else:
         exact = replace(params, gap=gap)
-        if start is None:
+        for part in q.hooks.narrowed(after):
             first = Clock(timed.budget_s(NARROWED_SHARE))
-            start = _by_program(q, q.hooks.narrowed(after), solver, exact, None, first).plan
-            start = start if start is not None and _at_target(q, after, start) else None
+            plan = _by_program(q, part, solver, replace(exact, gap=max(gap, NARROWED_GAP)), None, first).plan
+            if plan is not None and _at_target(q, after, plan):
+                start = min([plan, *fit], key=lambda plan: verify(after, plan).objective)
+                break
         found = _by_program(q, after, solver, exact, start, timed)
-    best, status = found.plan, found.status
-    if best is None or not _at_target(q, after, best):
-        best, status = start, Status.FEASIBLE
+    reached = [found.plan] if found.plan is not None and _at_target(q, after, found.plan) else []
+    known = [*reached, *([] if start is None else [start])]
+    best = min(known, key=lambda plan: verify(after, plan).objective, default=None)
+    status = found.status if best is found.plan else Status.FEASIBLE
     if best is None:
         none = Status.INFEASIBLE if found.status.is_infeasible else Status.NO_SOLUTION
         return _solution(q, solver, none, None, None, found)

@@ -142,14 +142,14 @@ def _exactly(every: Dated, solver: str, params: SolveParams, clock: Clock, helpe
         _tell(
             params, clock, None if not found else float(q.price(found[0].steps)), max(bounds, default=None), period.name
         )
-        one = cheapest(q, solver, quiet, Clock(clock.budget_s(1 / (left + 1))), helper)
+        one = cheapest(q, solver, quiet, Clock(clock.budget_s(1 / (left + len(every)))), helper)
         if one.out_of_reach:
             return _Orders(Status.INFEASIBLE, _out_of_reach(every))
         bounds.append(one.bound)
         if one.plan is None or (one.steps > cap).any():
             fewer = copy(q)
             fewer.most_steps = np.minimum(q.most_steps, cap)
-            one = cheapest(fewer, solver, quiet, Clock(clock.budget_s(1 / (left + 1))), helper)
+            one = cheapest(fewer, solver, quiet, Clock(clock.budget_s(1 / (left + len(every)))), helper)
         found.append(one)
         if one.plan is None:
             break

@@ -369,9 +369,9 @@ class Expansion:
     relaxation: Callable[[Any, Steps, Fraction, int], PurchaseProgram]
     """A smaller one whose optimum is never higher."""
     bought: Callable[[Any, Steps], Any]
-    narrowed: Callable[[Any], Any]
-    """The problem with part of its plans, of which a good one is found sooner."""
     """(problem, steps) → the problem after the purchase."""
+    narrowed: Callable[[Any], tuple[Any, ...]]
+    """The problem with part of its plans, of which a good one is found sooner; the least part first."""
     within: Callable[[Any, Fraction, int], Any]
     """(problem, ratio, tier) → its Formulation with the ratio as a hard limit."""
     worst: Callable[[Any, Any, int], Fraction]

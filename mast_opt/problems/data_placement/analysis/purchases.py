@@ -90,10 +90,13 @@ def stressed(problem: DataPlacement, ratio: Fraction, tier: int, overload_weight
     return replace(problem, regions=replace(problem.regions, supply_mgpu=supply), objective=objective)
 
 
-def narrowed(problem: DataPlacement) -> DataPlacement:
-    """The instance in which every replica of today stays and nothing is read remotely."""
+def narrowed(problem: DataPlacement) -> tuple[DataPlacement, DataPlacement]:
+    """The instance in which every replica of today stays and nothing is read remotely, first with no other replicas but
+    those that are pinned."""
     d = problem.datasets
-    return replace(problem, remote_reads=False, datasets=replace(d, pinned=d.pinned | (d.stored & ~problem.closed)))
+    pinned = d.pinned | (d.stored & ~problem.closed)
+    held = replace(problem, remote_reads=False, datasets=replace(d, pinned=pinned))
+    return replace(held, datasets=replace(held.datasets, forbidden=d.forbidden | ~pinned)), held
 
 
 def bill(problem: DataPlacement, plan: Plan | None) -> float | None:

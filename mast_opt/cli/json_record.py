@@ -349,7 +349,7 @@ def goal_keys(answer: Goals[Any]) -> Record:
             name: {
                 **verdict_keys(one.verdict),
                 **proof.get(name, {}),
-                **_attributes(one.way, "steps", "days", "stuck"),
+                **_attributes(one.way, "steps", "days", "stuck", "usd"),
                 "worst_region_loss": None if one.loss is None else asdict(one.loss),
             }
             for name, one in answer.figures.items()

@@ -91,6 +91,7 @@ def command(
         waves=order.waves,
         days=order.days,
         last_date=order.last_date,
+        usd=order.usd,
         proven=order.proven,
     )
     if order.stuck:

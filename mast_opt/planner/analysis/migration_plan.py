@@ -135,6 +135,8 @@ class Way:
     """Days by which it is longer than the instance states."""
     stopped: tuple[Stopped, ...] = ()
     """Work that stops on the way."""
+    usd: float | None = None
+    """USD that copies cost on the way; None without any."""
 
 
 NO_WAY = Way()
@@ -160,7 +162,7 @@ def way_of(problem: Problem[Any], order: Order) -> Way:
     """The size of the way that an order of steps is."""
     rolling = kind_of(problem).analysis.hooks().rolling
     over = 0.0 if not order.late or rolling is None else float((order.days or 0) - rolling.days(problem))
-    return Way(len(order.moves), order.days, len(order.stuck), over, order.stopped)
+    return Way(len(order.moves), order.days, len(order.stuck), over, order.stopped, order.usd)
 
 
 def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | None = None) -> tuple[Order, PlanT]:

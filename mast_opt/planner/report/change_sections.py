@@ -183,10 +183,12 @@ def moves_section(order: Order, *, narrow: bool = False) -> Section:
         (Head("from"), [move.origin for move in moves]),
         (Head("to"), [move.destination for move in moves]),
         *([(Head("amount"), [*map(_amount, moves)])] if narrow and len(amounts) > 1 else amounts),
+        (Head("USD", Form.AMOUNT), [None if narrow else move.usd or None for move in moves]),
     ]
     kept = [(head, cells) for head, cells in columns if _filled(cells)]
     rows = tuple(zip(*(cells for _, cells in kept), strict=True))
     note = "Amounts are those of each of the days." if long else ""
+    note += " USD are those of all days." if long and order.usd and not narrow else ""
     note += f" The first day is {order.begin}." if narrow and order.begin else ""
     return Section("Steps", tuple(head for head, _ in kept), rows, note.strip())
 

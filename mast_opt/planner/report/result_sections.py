@@ -330,6 +330,9 @@ def goal_sections(
         if any(values)
     ]
     ways = [Way(days=0) if name == NOTHING else one.way for name, one in figures.items()]
+    once = [one.verdict.terms.get("migration_cost", 0.0) for one in figures.values()]
+    if any(one.usd is not None and noticed(one.usd - usd, "usd") for one, usd in zip(ways, once, strict=True)):
+        rows.append(("USD once, by the steps", *(shown(one.usd or 0.0, "usd") for one in ways)))
     if any(one.days for one in ways):
         rows.append((_days_title(ways), *map(days_cell, ways)))
     if begin is not None:

@@ -54,13 +54,7 @@ def with_cheapest_sources(problem: DataPlacement, plan: Plan) -> Plan:
     p = problem
     if p.links is None:
         return plan
-    price = link_prices(p)
-    most = {end: SHARE * int(mb * p.days) for end, mb in zip(price, p.links.capacity_mb_per_day.tolist(), strict=True)}
-    room = dict(most)
-    read = read_positions(p, plan.remote_workload, plan.remote_dataset)
-    volume = np.multiply(p.reads.mb_per_day[read], plan.remote_share, dtype=object) * p.days
-    for q, r, mb in zip(plan.remote_source.tolist(), plan.remote_target.tolist(), volume.tolist(), strict=True):
-        room[q, r] = room.get((q, r), 0) - mb
+    price, most, room = link_prices(p), link_capacity(p), link_room(p, plan)
     chosen: list[tuple[int, int, int]] = []
     stored = p.datasets.stored
     new = np.argwhere(plan.place & ~stored & stored.any(axis=1, keepdims=True)).tolist()
@@ -75,6 +69,22 @@ def with_cheapest_sources(problem: DataPlacement, plan: Plan) -> Plan:
     columns = np.array(sorted(chosen), np.int64).reshape(-1, 3).T
     cheaper = plan.with_rows(copy=(*columns, np.full(len(chosen), SHARE, np.int64)))
     return cheaper if copies_usd(p, cheaper) < copies_usd(p, plan) * (1 - 1e-9) else plan
+
+
+def link_capacity(problem: DataPlacement) -> dict[tuple[int, int], int]:
+    """(source, target) → what the link carries in the days that copies may take, in thousandths of a MB."""
+    rates = [] if problem.links is None else problem.links.capacity_mb_per_day.tolist()
+    return {end: SHARE * int(mb * problem.days) for end, mb in zip(link_prices(problem), rates, strict=True)}
+
+
+def link_room(problem: DataPlacement, plan: Plan) -> dict[tuple[int, int], int]:
+    """What the plan's remote reads leave of ``link_capacity``."""
+    room = link_capacity(problem)
+    read = read_positions(problem, plan.remote_workload, plan.remote_dataset)
+    volume = np.multiply(problem.reads.mb_per_day[read], plan.remote_share, dtype=object) * problem.days
+    for q, r, mb in zip(plan.remote_source.tolist(), plan.remote_target.tolist(), volume.tolist(), strict=True):
+        room[q, r] = room.get((q, r), 0) - mb
+    return room
 
 
 def link_prices(problem: DataPlacement) -> Mapping[tuple[int, int], float]:

@@ -5,7 +5,7 @@ from datetime import date
 
 from mast_opt.core.dates import date_of
 from mast_opt.core.summary import Summarised, Summary
-from mast_opt.core.wording import plain
+from mast_opt.core.wording import noticed, plain
 
 COPIES = ("copy", "upload")
 """Actions of steps that may go on over several rows."""
@@ -41,6 +41,8 @@ class Move:
     """GPU type on which work that moves ran before; None for work without GPUs."""
     gpus_missing: float = 0.0
     """GPUs of the amount that such work does not get there once the plan is carried out; see ``Waiting``."""
+    usd: float | None = None
+    """USD for a copy, all of its days; None of other steps."""
 
     @property
     def origin(self) -> str | None:
@@ -167,6 +169,17 @@ class Order(Summarised):
         """Days that a migration plan's moves take; None where they take no time that counts."""
         ends = [move.day + move.days for move in self.moves if move.day is not None]
         return max(ends, default=None)
+
+    @property
+    def usd(self) -> float | None:
+        """USD that a migration plan's copies cost; None without any."""
+        paid = [move.usd for move in self.moves if move.usd is not None]
+        return sum(paid) if paid else None
+
+    @property
+    def price(self) -> str:
+        """Price of a migration plan's copies in words; empty where they cost nothing."""
+        return f"Copies cost {self.usd:,.0f} USD" if self.usd and noticed(self.usd, "usd") else ""
 
     @property
     def free_day(self) -> int:

@@ -1,4 +1,4 @@
-"""Sources of copies: the cheapest link with room, chosen once, and the same in the steps."""
+"""Sources of copies: the cheapest link with room, chosen once, and the same in the steps; relays where cheaper."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mast_opt
+from mast_opt.planner.analysis.goals import figures_of
+from mast_opt.planner.analysis.migration_plan import first_steps
+from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
+from mast_opt.problems.data_placement.migration.planner import steps
+from mast_opt.problems.data_placement.migration.relays import relays
+from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.plan import filled
 from mast_opt.problems.data_placement.prices import with_cheapest_sources
+from tests.data_placement.migration.strategies import exchanges
+from tests.data_placement.migrations import replay
 from tests.data_placement.workshop import ints
 from tests.instance_rows import DataRows
 
@@ -68,3 +79,77 @@ def test_steps_copy_from_where_the_plan_does() -> None:
     (note,) = order.notes
     assert note.startswith("10 TB are copied from other regions than in the plan")
     assert note.endswith("copies cost 60 USD instead of 20 USD")
+
+
+def far_pair(
+    days: int = 4, names: tuple[str, str, str] = ("old", "b", "c"), usd: int = 20
+) -> tuple[DataPlacement, Plan]:
+    """x, 10 TB, goes to two regions at 20 USD a TB each; a TB costs 1 USD between the two. Links take 10 TB a day."""
+    builder = DataRows("far-pair", days=days)
+    for name in names:
+        builder.add_region(name, storage_tb=40, cpu_cores=9, gpus={"a100": 8})
+    old, b, c = names
+    for source, target, price in ((old, b, 20), (old, c, usd), (b, c, 1), (c, b, 1)):
+        builder.add_link(source, target, tb_per_day=10, usd_per_tb=price)
+    builder.add_dataset("x", size_tb=10, replicas=(old,), copies_min=1)
+    builder.add_workload("job", tier=0, cpu_cores=1, gpus={"a100": 4}, reads={"x": 0.1}, current_region=old)
+    problem = builder.build()
+    plan = filled(problem, np.ones((1, 3), np.bool_), [ints(0), ints(0), ints(0), ints(1000)])
+    assert mast_opt.verify(problem, plan).ok
+    return problem, plan
+
+
+@pytest.mark.parametrize("names", [("old", "b", "c"), ("z", "y", "x")])
+def test_a_new_replica_relays_where_that_costs_less(names: tuple[str, str, str]) -> None:
+    problem, plan = far_pair(names=names, usd=21)
+    order = mast_opt.steps(problem, plan)
+    old, near, far = names
+    assert [(move.source, move.target, move.day, move.usd) for move in order.moves] == [
+        (old, near, 0, 200),
+        (near, far, 1, 10),
+    ]
+    assert order.usd == 210
+    assert order.notes == ("10 TB come from new replicas: over links, copies cost 210 USD instead of 410 USD",)
+    replay(problem, plan, steps(problem, plan))
+    cut, partial = first_steps(problem, plan, 1)
+    assert cut.usd == 200
+    assert mast_opt.verify(problem, partial).ok
+    assert partial.place.tolist() == [[True, True, False]]
+
+
+def test_plans_are_compared_with_what_their_steps_cost() -> None:
+    problem, plan = far_pair()
+    (section, *_) = goal_sections(problem, figures_of(problem, {"plan": plan}))
+    rows = {row[0]: row[-1] for row in section.rows}
+    assert (rows["USD once"], rows["USD once, by the steps"]) == ("400", "210")
+    (section, *_) = goal_sections(problem, figures_of(replace(problem, days=Fraction(1)), {"plan": plan}))
+    assert "USD once, by the steps" not in {row[0] for row in section.rows}
+
+
+def test_relays_take_no_longer_than_copies_may() -> None:
+    """The second copy begins on the day after the first has arrived, so that both take two days."""
+    problem, plan = far_pair(days=2)
+    assert mast_opt.steps(problem, plan).days == 2
+    hasty = replace(problem, days=Fraction(1))
+    order = mast_opt.steps(hasty, plan)
+    assert (order.usd, order.days, order.notes) == (400, 1, ())
+    free = problem.with_columns({"links.price_usd_per_tb": np.zeros(4)})
+    assert relays(Moving(free, plan)) == {}
+    narrow = problem.with_columns({"links.capacity_mb_per_day": ints(10**7, 10**7, 10**6, 10**6)})
+    assert relays(Moving(narrow, plan)) == {}  # in two days, no link between the two takes the whole
+
+
+@given(exchanges(), st.data())
+def test_steps_with_relays_keep_every_limit(case: tuple[DataPlacement, Plan], data: st.DataObject) -> None:
+    problem, plan = case
+    links = 0 if problem.links is None else len(problem.links)
+    prices = np.array([data.draw(st.integers(0, 3)) * 10**6 for _ in range(links)], np.float64)
+    problem = problem.with_columns({"links.price_usd_per_tb": prices} if links else {})
+    plan = with_cheapest_sources(problem, plan)
+    order = steps(problem, plan)
+    replay(problem, plan, order)
+    found = relays(Moving(problem, plan))
+    whole = {(one.dataset, one.region): one.day + one.days for one in order.steps if not one.deletes}
+    relayed = [one for one in order.steps if found.get((one.dataset, one.region), -1) == one.source]
+    if order.days <= problem.days and not order.stops:
+        assert all(whole[one.dataset, found[one.dataset, one.region]] <= one.day for one in relayed)

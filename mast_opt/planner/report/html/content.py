@@ -122,8 +122,11 @@ def _days(order: Order) -> Answer:
         stops += f"{again}, the last after {counted(last, 'day')}."
     without = order.waiting[-1] if order.waiting else ()
     missing = f", but {gpus(sum(one.missing for one in without))} GPUs are missing" if without else ""
+    paid = f" {order.price}." if order.price else ""
     late = f" {order.late[:1].upper()}{order.late[1:]}." if order.late else ""
-    words = f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step{missing}.{stops}{late}"
+    words = (
+        f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step{missing}.{paid}{stops}{late}"
+    )
     value = "nothing to move" if not order.moves else waves if order.days is None else counted(order.days, "day")
     if order.last_date is not None:
         value, words = order.last_date, f"{value} from {order.date_of(0)}: {words}"

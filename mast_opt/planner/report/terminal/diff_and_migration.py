@@ -94,10 +94,11 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
 
 
 def _size(order: Order) -> str:
-    """Words on the size of an order of steps: steps, waves and days."""
+    """Words on the size of an order of steps: steps, waves, days and money."""
     count, waves, days = len(order.moves), order.waves, order.days
     if not count:
         return "nothing has to be done"
     times = "" if days is None else f", {counted(days, 'day')}"
     times += "" if order.last_date is None else f" from {order.date_of(0)} to {order.last_date}"
+    times += f". {order.price}" if order.price else ""
     return f"{counted(count, 'step')} in {counted(waves, 'wave')}{times}"

@@ -1,17 +1,18 @@
 """Migration steps of a data-placement plan as rows: labels and words."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
-from mast_opt.core.units import MB_PER_TB, MILLI
+from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
 from mast_opt.core.wording import counted, gpus
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
-from mast_opt.problems.data_placement.migration.steps import RunStep
+from mast_opt.problems.data_placement.migration.steps import RunStep, Step
 from mast_opt.problems.data_placement.migration.waiting_work import waiting_work
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
 from mast_opt.problems.data_placement.plan import Plan
@@ -100,6 +101,7 @@ def _by_tier(p: DataPlacement, moves: Sequence[Move]) -> list[Move]:
 
 def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
     """Rows of the copies, uploads and deletions of a migration."""
+    price, there = link_prices(p), (p.regions.copy_price_micro / MICRO).tolist()
     return [
         Move(
             wave=step.wave,
@@ -112,6 +114,7 @@ def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
             days=step.days,
             hop=step.hop,
             unit="TB",
+            usd=None if step.deletes else _tb_of(step) * (there[step.region] + _price(price, step)),
         )
         for step in found.steps
     ]
@@ -218,19 +221,28 @@ def _other_sources(p: DataPlacement, plan: Plan, found: Steps) -> tuple[str, ...
     """Note of a migration on copies that come from elsewhere than in the plan, and on what that does to their price."""
     planned, price = Moving(p, plan).planned, link_prices(p)
     copies = [step for step in found.steps if not step.deletes and step.source is not None]
-    other = sum(
-        step.kb * step.days
-        for step in copies
-        if step.source not in [q for q, _ in planned.get((step.dataset, step.region), ())]
-    )
+    other = [one for one in copies if one.source not in [q for q, _ in planned.get((one.dataset, one.region), ())]]
+    relayed = [one for one in other if not p.datasets.stored[one.dataset, one.source]]
     if not price or not other:
         return ()
-    paid = sum(price.get((step.source or 0, step.region), 0.0) * step.kb * step.days for step in copies)
-    words = (
-        f"{_tb(other // SHARE)} are copied from other regions than in the plan, where that is quicker or what is left: "
-        f"over links, copies cost {paid / SHARE / MB_PER_TB:,.0f} USD instead of {copies_usd(p, plan):,.0f} USD"
+    paid = sum(_price(price, step) * _tb_of(step) for step in copies)
+    volumes = (math.fsum(map(_tb_of, relayed)), math.fsum(_tb_of(one) for one in other if one not in relayed))
+    why = (
+        "come from new replicas",
+        "are copied from other regions than in the plan, where that is quicker or what is left",
     )
-    return (words,)
+    words = " and ".join(f"{tb:,.6g} TB {one}" for tb, one in zip(volumes, why, strict=True) if tb)
+    return (f"{words}: over links, copies cost {paid:,.0f} USD instead of {copies_usd(p, plan):,.0f} USD",)
+
+
+def _price(price: Mapping[tuple[int, int], float], step: Step) -> float:
+    """USD a TB over the link of a copy in a migration; 0 for an upload."""
+    return 0.0 if step.source is None else price.get((step.source, step.region), 0.0)
+
+
+def _tb_of(step: Step) -> float:
+    """Volume of a copy in a migration, all of its days, TB."""
+    return step.kb * step.days / SHARE / MB_PER_TB
 
 
 def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
 """Migration planner of data placement: copies, deletions and moves of work, day by day, within every limit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from mast_opt.problems.data_placement.migration.exact_search import least_stops
 from mast_opt.problems.data_placement.migration.loads import Loads
+from mast_opt.problems.data_placement.migration.relays import relays
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.replica_search import Assistance, search
 from mast_opt.problems.data_placement.migration.schedule import Calendar
@@ -12,6 +14,8 @@ from mast_opt.problems.data_placement.migration.workload_moves import Part
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 
+RELAY_TRIES = 4
+"""Times that steps are ordered with relays, each without those of datasets that were late."""
 MOST_REPEATED = 100_000
 """Steps that are made again, about, to find out which stops are needed."""
 
@@ -94,20 +98,22 @@ def steps(problem: DataPlacement, plan: Plan) -> Steps:
     into a region stay within its ingress, and reads and copies over a link within what it carries. What breaks a limit
     today may go on, and gets no worse.
 
-    Copies come from where the plan has them, unless that takes longer than the days of the instance.
+    Copies come from where the plan has them, or from a new replica where that costs less, from the day after it has
+    arrived; unless the steps then take longer than the days of the instance, and than they otherwise would.
 
     Where that has no order, work stops for a while, as few GPUs as the searches find. Where data blocks data, the
     smallest volume of replicas in between that gives an order is used; where none does, the steps go as far as they
     get.
     """
-    if problem.links is not None:
-        moving = Moving(problem, plan, patient=True)
-        patient = Calendar(moving, Loads(moving)).run()
-        if patient.complete and (found := _answer(patient, proven=True)).days <= problem.days:
-            return found
     moving = Moving(problem, plan)
     loads = Loads(moving)
-    plain = Calendar(moving, loads).run()
+    plain = Calendar(replace(moving, patient=True), loads).run()
+    if problem.links is not None and not (plain.complete and _days(plain) <= problem.days):
+        plain = Calendar(moving, loads).run()
+    latest = max(problem.days, Fraction(_days(plain) if plain.complete else 0))
+    relayed = _relayed(moving, loads, latest)
+    if relayed is not None:
+        return relayed
     if plain.complete:
         return _answer(plain, proven=True)
     exact = least_stops(moving, loads, hops=False)
@@ -120,6 +126,26 @@ def steps(problem: DataPlacement, plan: Plan) -> Steps:
     if ways:
         return _least(moving, loads, ways, exact.exhaustive and exact.ops is not None)
     return _deadlocked(moving, loads, plain)
+
+
+def _relayed(moving: Moving, loads: Loads, latest: Fraction) -> Steps | None:
+    """Steps with the relays that allow an end by the latest day; None where none do."""
+    chosen = relays(moving)
+    for _ in range(RELAY_TRIES):
+        if not chosen:
+            break
+        way = Calendar(replace(moving, patient=True, relays=chosen), loads).run()
+        if way.complete and _days(way) <= latest:
+            return _answer(way, proven=True)
+        late = {step.dataset for step in way.steps if step.day + step.days > latest} | {i for i, _ in way.copies}
+        kept = {pair: q for pair, q in chosen.items() if pair[0] not in late}
+        chosen = kept if len(kept) < len(chosen) else {}
+    return None
+
+
+def _days(way: Calendar) -> int:
+    """Days until the last step of a calendar has ended."""
+    return _answer(way, proven=True).days
 
 
 def _least(moving: Moving, loads: Loads, ways: list[Calendar], exhaustive: bool) -> Steps:

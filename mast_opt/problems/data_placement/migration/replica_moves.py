@@ -1,6 +1,7 @@
 """Replica moves of a data-placement migration: what goes from today's places to the plan's, under which limits."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +24,8 @@ class Moving:
     plan: Plan
     patient: bool = False
     """Whether a copy waits for a link of the plan that other copies take today, rather than come from elsewhere."""
+    relays: Mapping[Pair, int] = field(default_factory=dict)
+    """(dataset, region) → the region whose copy has to be there before, and which this one comes from."""
 
     @cached_property
     def incoming(self) -> tuple[Pair, ...]:
@@ -128,7 +131,7 @@ class Moving:
 
     @cached_property
     def planned(self) -> dict[Pair, Sources]:
-        """(dataset, region) → where the plan copies from."""
+        """(dataset, region) → where the plan, or a relay, copies from."""
         rows: dict[Pair, list[Pair]] = {}
         plan = self.plan
         columns = (plan.copy_dataset, plan.copy_target, plan.copy_source, plan.copy_share)
@@ -136,16 +139,19 @@ class Moving:
             room = SHARE - sum(part for _, part in rows.setdefault((i, r), []))
             if room:
                 rows[i, r].append((q, min(share, room)))
-        return {pair: tuple(sources) for pair, sources in rows.items()}
+        relayed = {pair: ((q, SHARE),) for pair, q in self.relays.items()}
+        return {pair: tuple(sources) for pair, sources in rows.items()} | relayed
 
     def sources(self, i: int, r: int, holders: frozenset[int]) -> Sources | None:
         """Sources of a copy of the dataset to the region: as planned if all of that is still there, else from the
-        holder with the widest link. None where no holder reaches the region."""
+        holder with the widest link. None where no holder reaches the region, or a relay is not there yet."""
         if not self.stored_at[i]:
             return ()
         planned = self.planned.get((i, r))
         if planned and all(q in holders for q, _ in planned):
             return planned
+        if (i, r) in self.relays:
+            return None
         if self.link_kb is None:
             return ((min(holders), SHARE),) if holders else None
         widths = [(-self.link_kb.get((q, r), 0), q) for q in holders]

@@ -82,6 +82,8 @@ class Calendar:
         self._due: list[Callable[[], None]] = []
         self._resumes = False
         """True if the day before ended because nothing could go on."""
+        self._new: set[Pair] = set()
+        """Replicas that arrived today, from which no relay begins before tomorrow."""
         self._freed: dict[int, bool] = {}
         """Regions where something was freed in this wave, and whether that is storage alone."""
 
@@ -140,7 +142,7 @@ class Calendar:
     def _begin_day(self) -> None:
         """Begin a day of the migration: transfers start, deletions and starts are tried again."""
         self.transfers.begin_day()
-        self._settled = False
+        self._settled, self._new = False, set()
         if self.world.remote is not None:
             self.awake_deletes |= self.deletes & self._free_deletes
             self.awake_enters |= self.enters & self._free_enters
@@ -320,6 +322,7 @@ class Calendar:
 
     def _arrived(self, i: int, r: int) -> None:
         """Note that a replica has arrived, and wake what waits for it."""
+        self._new.add((i, r))
         self.world.arrive(i, r)
         self._wake_deletes(i)
         for u in self.loads.reading_then.get(i, ()):
@@ -371,7 +374,7 @@ class Calendar:
         if size and self.transfers.ingress[r] == 0:
             return False
         sources = self.transfers.sources(i, r)
-        if sources is None:
+        if sources is None or (pair in self.moving.relays and any((i, q) in self._new for q, _ in sources)):
             return False
         self.copies.discard(pair)
         self.awake_copies[r].discard(pair)

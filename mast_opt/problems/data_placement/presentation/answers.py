@@ -110,8 +110,11 @@ def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
         return Answer("Cost", "no prices", "The instance states no prices: usd_per_gpu_hour, usd_per_tb_month, …", "")
     costs = [as_shown(one.metrics) for one in (before, after) if one]
     billed, beyond = ([one[f"{what}_usd_a_month"] for one in costs] for what in ("billed", "overload"))
-    paid = f"cost {usd(copies)} once" if noticed(copies := after.terms["migration_cost"], "usd") else "cost nothing"
-    once = f"A month, at the prices of the instance; the copies {paid}."
+    copies = after.terms["migration_cost"]
+    paid = (
+        f"copies from today's replicas cost {usd(copies)} once" if noticed(copies, "usd") else "the copies cost nothing"
+    )
+    once = f"A month, at the prices of the instance; {paid}."
     if noticed(max(beyond), "usd"):
         once += f" Only GPUs that exist are billed: those that work lacks would cost {_change(beyond)} more."
     once += "" if money_counts(p) else " The objective of this plan counts no money; '--goal cheapest' does."

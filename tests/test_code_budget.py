@@ -19,7 +19,7 @@ BUDGET = {
     "core": 2082,
     "live/hosts": 3794,
     "live/importers": 190,
-    "live/loop": 4493,
+    "live/loop": 4498,
     "live/policies": 4460,
     "live/reports": 547,
     "live/service": 3733,

@@ -42,9 +42,7 @@ def _drop_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
         return "it is not there"
     if len(whole) - 1 < step.keep:
         return f"fewer than {step.keep} whole replicas would be left"
-    for record in snapshot.jobs.values():
-        if step.name not in record.spec.datasets:
-            continue
+    for record in snapshot.readers(step.name):
         if record.state in HOLDING:
             if record.region == step.target:
                 return f"job {record.name} reads it there"

@@ -46,6 +46,10 @@ class Snapshot:
         """The jobs that a policy has taken out of the queue, by the order of submission."""
         return sorted(self._state.held.values(), key=lambda record: record.number)
 
+    def readers(self, dataset: str) -> Collection[JobRecord]:
+        """The jobs that read a dataset, by the order of submission."""
+        return self._state.readers.get(dataset, {}).values()
+
     def working_on(self, server: str) -> list[JobRecord]:
         """The jobs that start or run on a server, and were not asked to stop."""
         return [self._state.jobs[name] for name in self._state.fleet.jobs_on(server)]

@@ -54,6 +54,8 @@ class State:
         """Tenant → how many of these it has."""
         self.held: dict[str, JobRecord] = {}
         """The jobs that a policy has taken out of the queue."""
+        self.readers: dict[str, dict[str, JobRecord]] = {}
+        """Dataset → the jobs that read it, by the order of submission."""
         self.submitted = 0
         self.tenants = Tenants()
         self.inventory = Inventory(fleet, sorted(set(tiers)), servers)
@@ -143,6 +145,8 @@ class State:
         of = self._classes.of(name, spec)
         self.jobs[name] = JobRecord(name, self._classes.shared(spec), of, self.submitted, now, since_ms=now)
         self.jobs_of[spec.tenant] = self.jobs_of.get(spec.tenant, 0) + 1
+        for dataset in spec.datasets:
+            self.readers.setdefault(dataset, {})[name] = self.jobs[name]
         self.submitted += 1
         self.demand.submitted(of.demand, of.asked_mgpu, spec.datasets, now)
 
@@ -394,6 +398,8 @@ class State:
         self.demand.ended(record.demand, record.asked_mgpu, self.now_ms, record.attained_mgpu_ms)
         self.jobs_of[record.spec.tenant] -= 1
         del self.jobs[record.name]
+        for dataset in record.spec.datasets:
+            self.readers[dataset].pop(record.name, None)
         self.held.pop(record.name, None)
 
     def _leave(self, record: JobRecord) -> None:

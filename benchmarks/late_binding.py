@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.head_of_line import HeadOfLine
 from benchmarks.study_pages import with_tables
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
-from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.simulation.driver import Happening, simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.head_of_line import HeadOfLine
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.core.ranks import Ranks
@@ -34,7 +35,6 @@ from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.round_params import RoundParams
 from mast_opt.live.policies.shared_rounds import gavel

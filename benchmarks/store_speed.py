@@ -19,12 +19,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.head_of_line import HeadOfLine
 from mast_opt.cli.commands.serve import COLLECT_AFTER
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.store.postgresql import open_postgresql
 from mast_opt.live.store.records import Batch
 from mast_opt.live.store.recovery import recovered, snapshot_of

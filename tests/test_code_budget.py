@@ -20,7 +20,7 @@ BUDGET = {
     "live/hosts": 3794,
     "live/importers": 190,
     "live/loop": 4498,
-    "live/policies": 4460,
+    "live/policies": 4433,
     "live/reports": 547,
     "live/service": 3733,
     "live/simulation": 4572,

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from benchmarks.head_of_line import HeadOfLine
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
@@ -17,7 +18,6 @@ from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.policies.mast import Mast
 from mast_opt.problems.job_placement.live_fleet.types import Server
 

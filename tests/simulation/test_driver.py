@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from benchmarks.head_of_line import HeadOfLine
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.engine import Engine, Turn
@@ -23,7 +24,6 @@ from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
-from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.simulation.driver import Happening, simulate

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.head_of_line import HeadOfLine
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.job_log import job_log
@@ -14,7 +15,6 @@ from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
-from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.simulation.driver import simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.kernel import POLICIES

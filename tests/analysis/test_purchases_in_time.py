@@ -22,7 +22,7 @@ from mast_opt.planner.analysis.migration_plan import Way
 from mast_opt.planner.analysis.purchase_question import BuyParams, Question
 from mast_opt.planner.report.result_sections import CHAINED, OVER_BEFORE, order_date_sections
 from mast_opt.planner.solving.clock import Clock
-from mast_opt.planner.solving.mip_route import ExactSolve
+from mast_opt.planner.solving.mip_route import Answer, ExactSolve
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.kind.migration_plan import Stopped
@@ -171,6 +171,20 @@ def test_without_time_for_a_plan_it_is_one_with_the_replicas_of_today(
     verdict = some(found.verdict)
     assert verdict.metrics["copied_tb"] == 0 < mast_opt.verify(problem, poor).metrics["copied_tb"]
     assert found.status is Status.FEASIBLE
+
+
+def test_a_plan_from_today_goes_on_from_the_plan_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program ends in time, and the plan before does not fit. Both quarters have the plan that showed that their
+    purchases suffice; the second one's copies what the first one has copied."""
+    nothing = Answer(Status.NO_SOLUTION, None, None, None, None, Limit.TIME, "")
+    monkeypatch.setattr(purchases, "_by_program", lambda *_: nothing)
+    monkeypatch.setattr(purchase_plans.Chain, "_start", lambda *_: None)
+    scenarios = [mast_opt.Scenario(name, {"grow_demand": {"all": factor}}) for name, factor in (("q1", 1.5), ("q2", 1))]
+    problem = replace(moving(lead_days=0), days=Fraction(30))
+    first, second = mast_opt.buy_in_time(problem, scenarios, solver="highs", threads=1).periods
+    assert [one.from_today for one in (first, second)] == ["", ""]
+    assert first.planned.moved["moved_tb"] == 4
+    assert mast_opt.verify(second.instance, second.plan).ok
 
 
 def test_what_is_not_needed_yet_is_ordered_later() -> None:

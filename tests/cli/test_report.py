@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.planner.analysis import goals
+from mast_opt.planner.analysis.region_loss import RegionLosses
 from mast_opt.planner.io.read import read_plan_of
 from tests.cli.conftest import Call
 
@@ -52,7 +52,7 @@ def test_losses_of_regions_are_those_that_the_solve_found(
     found = call(*shared, "--goals", "--out", plans, "--json").record["goals"]
     alone = call(*shared, "--out", tmp_path / "plan", "--json").record["worst_region_loss"]
     with monkeypatch.context() as patched:
-        patched.setattr(goals.RegionLosses, "prove_worst", None)
+        patched.setattr(RegionLosses, "prove_worst", None)
         for plan in (plans, tmp_path / "plan"):
             assert call("report", company, plan, "--out", page, "--force").code == 0
             assert "not proven" not in page.read_text()

@@ -372,6 +372,8 @@ class Expansion:
     """(problem, steps) → the problem after the purchase."""
     narrowed: Callable[[Any], tuple[Any, ...]]
     """The problem with part of its plans, of which a good one is found sooner; the least part first."""
+    refilled: Callable[[Any, Any], Any]
+    """(problem, plan from another present state) → the same decisions from the present state of the problem."""
     within: Callable[[Any, Fraction, int], Any]
     """(problem, ratio, tier) → its Formulation with the ratio as a hard limit."""
     worst: Callable[[Any, Any, int], Fraction]

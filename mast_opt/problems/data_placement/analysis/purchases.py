@@ -11,7 +11,7 @@ from mast_opt.core.wording import listed
 from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.entities import GPUS, LINK, RESOURCES
 from mast_opt.problems.data_placement.formulation.expansion import bought, expansion, relaxation, within_target
-from mast_opt.problems.data_placement.plan import Plan, gpu_demand, today
+from mast_opt.problems.data_placement.plan import Plan, filled, gpu_demand, today
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.kind.analysis_hooks import Expansion, Offer
@@ -122,6 +122,7 @@ EXPANSION = Expansion(
     relaxation=relaxation,
     bought=bought,
     narrowed=narrowed,
+    refilled=lambda problem, plan: filled(problem, plan.place, plan.rows("run")),
     within=within_target,
     worst=worst_ratio,
     served=lambda problem: replace(problem, may_refuse=False),

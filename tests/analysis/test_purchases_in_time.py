@@ -17,7 +17,7 @@ import pytest
 import mast_opt
 from mast_opt.cli.json_record import order_date_keys
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.planner.analysis import purchase_plans, purchases
+from mast_opt.planner.analysis import purchase_plans, purchases, purchases_in_time
 from mast_opt.planner.analysis.migration_plan import Way
 from mast_opt.planner.analysis.purchase_question import BuyParams, Question
 from mast_opt.planner.report.result_sections import CHAINED, OVER_BEFORE, order_date_sections
@@ -171,6 +171,23 @@ def test_without_time_for_a_plan_it_is_one_with_the_replicas_of_today(
     verdict = some(found.verdict)
     assert verdict.metrics["copied_tb"] == 0 < mast_opt.verify(problem, poor).metrics["copied_tb"]
     assert found.status is Status.FEASIBLE
+
+
+def test_a_quarter_without_a_plan_has_that_of_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is bought for more demand, and in time, does for less."""
+    real, seen = purchases_in_time.cheapest, list[Any]()
+
+    def only_the_last(question: Any, *rest: Any) -> Any:
+        found = real(question, *rest)
+        seen.append(question)
+        return found if len(seen) == 1 else replace(found, plan=None, steps=question.most_steps)
+
+    monkeypatch.setattr(purchases_in_time, "cheapest", only_the_last)
+    monkeypatch.setattr(purchases_in_time, "_together", lambda *_: purchases_in_time._Orders(Status.NO_SOLUTION, ""))
+    answer = mast_opt.buy_in_time(growing(lead_days=0), quarters(), solver="highs", threads=1)
+    assert (answer.status, answer.usd, len(seen)) == (Status.FEASIBLE, 180, 3)
+    assert [len(one.bought) for one in answer.periods] == [1, 0, 0]
+    assert all(one.worst_after <= 1 for one in answer.periods)
 
 
 def test_a_plan_from_today_goes_on_from_the_plan_before(monkeypatch: pytest.MonkeyPatch) -> None:

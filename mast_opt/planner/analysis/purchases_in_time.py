@@ -42,6 +42,8 @@ LEAST_STEP = Fraction(1, 2000)
 """Relative precision of the least target that is in reach."""
 ORDERS_SHARE = 0.4
 """Part of the time limit after which orders that are found are not improved; the plans get the rest."""
+AGAIN_SHARE = 0.5
+"""Part of the time that is left for a period in which no plan was found, without which there is no answer."""
 NONE_IN_TIME = "no plans at the target were found in time"
 
 
@@ -146,10 +148,12 @@ def _exactly(every: Dated, solver: str, params: SolveParams, clock: Clock, helpe
         if one.out_of_reach:
             return _Orders(Status.INFEASIBLE, _out_of_reach(every))
         bounds.append(one.bound)
+        one = _as_later(q, one, found[-1]) if found else one
         if one.plan is None or (one.steps > cap).any():
             fewer = copy(q)
             fewer.most_steps = np.minimum(q.most_steps, cap)
-            one = cheapest(fewer, solver, quiet, Clock(clock.budget_s(1 / (left + len(every)))), helper)
+            share = AGAIN_SHARE if one.plan is None else 1 / (left + len(every))
+            one = cheapest(fewer, solver, quiet, Clock(clock.budget_s(share)), helper)
         found.append(one)
         if one.plan is None:
             break
@@ -171,6 +175,16 @@ def _exactly(every: Dated, solver: str, params: SolveParams, clock: Clock, helpe
     best = other if better else answer
     bound = max(bounds) if other.bound_usd is None else max(other.bound_usd, *bounds)
     return best if best.usd is None else replace(best, bound_usd=min(bound, float(best.usd)))
+
+
+def _as_later(question: Question, one: Cheapest, later: Cheapest) -> Cheapest:
+    """The purchases and the plan of the next period for one in which no plan or a more expensive one was found, where
+    they are there in time and do."""
+    q, worse = question, one.plan is None or question.price(one.steps) > question.price(later.steps)
+    if not worse or (later.steps > q.most_steps).any():
+        return one
+    fits = q.judged(q.hooks.bought(q.problem, later.steps), later.plan).ok
+    return replace(one, steps=later.steps, plan=later.plan, proven=False) if fits else one
 
 
 def _spent(every: Dated, orders: _Orders) -> tuple[Fraction, ...]:

@@ -3,10 +3,10 @@
 #
 # Versions: PuLP 3.3.2 (CBC 2.10.3), ortools 9.15.6755, highspy 1.16.0, PySCIPOpt 6.3.0, pyomo 6.10.1, Python 3.11.
 #
-# Expected: highspy documents "2 <= x + y <= 3" as one row with two bounds; CP-SAT, ModelBuilder, PySCIPOpt and pyomo refuse
-# it. Python reads the chain as "(2 <= x + y) and (x + y <= 3)", so a library has to do the one or the other.
-# Found: PuLP's constraint is true in that "and", and so is pywraplp's, so that its value is the second half. Minimising x + y over
-# x, y >= 0 gives 0, status optimal; highspy gives 2. Written the other way round, "3 >= x + y >= 2", the upper bound is gone.
+# Expected: one row with two bounds, as in highspy, or a refusal, as in CP-SAT, ModelBuilder, PySCIPOpt and pyomo. Python reads
+# the chain as "(2 <= x + y) and (x + y <= 3)", so a library has to do the one or the other.
+# Found: PuLP's constraint is true in that "and", and so is pywraplp's, so that its value is the second half. Minimising x + y
+# over x, y >= 0 gives 0, status optimal; highspy gives 2. The other way round, "3 >= x + y >= 2", the upper bound is gone.
 #
 # Output seen:
 #   PuLP: Optimal 0.0, rows ['x + y <= 3']
@@ -17,8 +17,8 @@
 #   PySCIPOpt: TypeError
 #   pyomo: PyomoException
 #
-# Why a user cares: "copies_min <= sum of replicas <= copies_max" is how such a rule is written on paper. A planner moved from highspy
-# to PuLP drops the least number of replicas, and the cheaper plan looks like a success.
+# Why a user cares: "copies_min <= sum of replicas <= copies_max" is how such a rule is written on paper. A planner who moves a
+# program from highspy to PuLP loses the least number of replicas, and the cheaper plan looks like a success.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -190,6 +190,20 @@ def test_a_quarter_without_a_plan_has_that_of_the_next_one(monkeypatch: pytest.M
     assert all(one.worst_after <= 1 for one in answer.periods)
 
 
+def test_a_quarter_without_a_plan_gets_any_that_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the last quarter buys is too late for the first one, which has a plan with all that is there in time."""
+    real = purchases_in_time.cheapest
+
+    def none_for_the_first(question: Any, *rest: Any) -> Any:
+        found = real(question, *rest)
+        return found if question.most_steps.any() else replace(found, plan=None)
+
+    monkeypatch.setattr(purchases_in_time, "cheapest", none_for_the_first)
+    monkeypatch.setattr(purchases_in_time, "_together", lambda *_: purchases_in_time._Orders(Status.NO_SOLUTION, ""))
+    answer = mast_opt.buy_in_time(growing(), quarters(), solver="highs", threads=1)
+    assert (answer.status, answer.usd, len(answer.periods)) == (Status.FEASIBLE, 180, 3)
+
+
 def test_a_plan_from_today_goes_on_from_the_plan_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """No program ends in time, and the plan before does not fit. Both quarters have the plan that showed that their
     purchases suffice; the second one's copies what the first one has copied."""

@@ -19,7 +19,7 @@ from mast_opt.planner.solving.clock import Clock
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Steps
 from mast_opt.problems.kind.problem import PlanT, Problem
 
-PLAN_SHARE = 0.8
+PLAN_SHARE = 0.6
 """Part of its share of the time that a period's plan gets, so that what it takes beyond that is no later one's."""
 
 Dated = Sequence[tuple[Question, Scenario, int]]
@@ -98,7 +98,8 @@ def plans_of(
     first, left, own = every[0][0], len(every), known[0]
 
     def solve(instance: Problem[Any], start: object, _: Solution[Any] | None) -> Solution[Any]:
-        timed, served = Clock(clock.budget_s(PLAN_SHARE / left)), first.hooks.served(instance)
+        timed = Clock(clock.budget_s(1.0 if left == 1 else PLAN_SHARE / left))
+        served = first.hooks.served(instance)
         return plan_within(first, served, [start, own, first.hooks.refilled(served, own)], solver, params, timed)
 
     chain = Chain(first.kind, hooks, hooks.rolling, solve, params.cancel, solver not in first.kind.solvers.heuristics)

@@ -42,8 +42,6 @@ LEAST_STEP = Fraction(1, 2000)
 """Relative precision of the least target that is in reach."""
 ORDERS_SHARE = 0.4
 """Part of the time limit after which orders that are found are not improved; the plans get the rest."""
-AGAIN_SHARE = 0.5
-"""Part of the time that is left for a period in which no plan was found, without which there is no answer."""
 NONE_IN_TIME = "no plans at the target were found in time"
 
 
@@ -152,8 +150,11 @@ def _exactly(every: Dated, solver: str, params: SolveParams, clock: Clock, helpe
         if one.plan is None or (one.steps > cap).any():
             fewer = copy(q)
             fewer.most_steps = np.minimum(q.most_steps, cap)
-            share = AGAIN_SHARE if one.plan is None else 1 / (left + len(every))
-            one = cheapest(fewer, solver, quiet, Clock(clock.budget_s(share)), helper)
+            if one.plan is None:
+                any_plan = tried_with(fewer, fewer.most_steps, solver, quiet, clock, helper).plan
+                one = replace(one, steps=fewer.most_steps, plan=any_plan, proven=False)
+            else:
+                one = cheapest(fewer, solver, quiet, Clock(clock.budget_s(1 / (left + len(every)))), helper)
         found.append(one)
         if one.plan is None:
             break

@@ -19,6 +19,7 @@ from mast_opt.cli.json_record import order_date_keys
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import purchase_plans, purchases, purchases_in_time
 from mast_opt.planner.analysis.migration_plan import Way
+from mast_opt.planner.analysis.periods import Chain
 from mast_opt.planner.analysis.purchase_question import BuyParams, Question
 from mast_opt.planner.report.result_sections import CHAINED, OVER_BEFORE, order_date_sections
 from mast_opt.planner.solving.clock import Clock
@@ -175,7 +176,7 @@ def test_without_time_for_a_plan_it_is_one_with_the_replicas_of_today(
 
 def test_a_quarter_without_a_plan_has_that_of_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is bought for more demand, and in time, does for less."""
-    real, seen = purchases_in_time.cheapest, list[Any]()
+    real, seen = purchases.cheapest, list[Any]()
 
     def only_the_last(question: Any, *rest: Any) -> Any:
         found = real(question, *rest)
@@ -185,14 +186,14 @@ def test_a_quarter_without_a_plan_has_that_of_the_next_one(monkeypatch: pytest.M
     monkeypatch.setattr(purchases_in_time, "cheapest", only_the_last)
     monkeypatch.setattr(purchases_in_time, "_together", lambda *_: purchases_in_time._Orders(Status.NO_SOLUTION, ""))
     answer = mast_opt.buy_in_time(growing(lead_days=0), quarters(), solver="highs", threads=1)
-    assert (answer.status, answer.usd, len(seen)) == (Status.FEASIBLE, 180, 3)
+    assert (answer.status, some(answer.usd), len(seen)) == (Status.FEASIBLE, Fraction(180), 3)
     assert [len(one.bought) for one in answer.periods] == [1, 0, 0]
     assert all(one.worst_after <= 1 for one in answer.periods)
 
 
 def test_a_quarter_without_a_plan_gets_any_that_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the last quarter buys is too late for the first one, which has a plan with all that is there in time."""
-    real = purchases_in_time.cheapest
+    real = purchases.cheapest
 
     def none_for_the_first(question: Any, *rest: Any) -> Any:
         found = real(question, *rest)
@@ -201,7 +202,7 @@ def test_a_quarter_without_a_plan_gets_any_that_is_found(monkeypatch: pytest.Mon
     monkeypatch.setattr(purchases_in_time, "cheapest", none_for_the_first)
     monkeypatch.setattr(purchases_in_time, "_together", lambda *_: purchases_in_time._Orders(Status.NO_SOLUTION, ""))
     answer = mast_opt.buy_in_time(growing(), quarters(), solver="highs", threads=1)
-    assert (answer.status, answer.usd, len(answer.periods)) == (Status.FEASIBLE, 180, 3)
+    assert (answer.status, some(answer.usd), len(answer.periods)) == (Status.FEASIBLE, Fraction(180), 3)
 
 
 def test_a_plan_from_today_goes_on_from_the_plan_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +210,7 @@ def test_a_plan_from_today_goes_on_from_the_plan_before(monkeypatch: pytest.Monk
     purchases suffice; the second one's copies what the first one has copied."""
     nothing = Answer(Status.NO_SOLUTION, None, None, None, None, Limit.TIME, "")
     monkeypatch.setattr(purchases, "_by_program", lambda *_: nothing)
-    monkeypatch.setattr(purchase_plans.Chain, "_start", lambda *_: None)
+    monkeypatch.setattr(Chain, "_start", lambda *_: None)
     scenarios = [mast_opt.Scenario(name, {"grow_demand": {"all": factor}}) for name, factor in (("q1", 1.5), ("q2", 1))]
     problem = replace(moving(lead_days=0), days=Fraction(30))
     first, second = mast_opt.buy_in_time(problem, scenarios, solver="highs", threads=1).periods

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -32,7 +31,6 @@ from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.planner.solving.last_pass import KEPT, as_good, most_allowed, params_of_pass, settling_of
 from mast_opt.planner.solving.mip_route import Answer as MipAnswer
 from mast_opt.planner.solving.mip_route import ExactSolve
-from mast_opt.planner.solving.small_parts import without_small_parts
 from mast_opt.problems import backends
 from mast_opt.problems.kind.analysis_hooks import Steps
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -235,8 +233,7 @@ def plan_within(
     def most(value: float) -> float:
         return most_allowed(status, value, found.bound, gap)
 
-    best = _settled(q, after, best, most, params, clock.budget_s())
-    best = _whole(q, after, best, replace(params, time_limit_s=clock.budget_s()), most)
+    best = _whole(q, after, _settled(q, after, best, most, params, clock.budget_s()), most)
     return _solution(q, solver, status, best, verify(after, best), found)
 
 
@@ -292,28 +289,18 @@ def _settled(
     return settling.settled(plan, verdict, most(verdict.objective), backends.get(EXACT), limits)[0]
 
 
-def _whole(
-    question: Question,
-    after: Problem[Any],
-    plan: Any,  # noqa: ANN401 - a plan of any kind
-    params: SolveParams,
-    most: Callable[[float], float],
-) -> Any:  # noqa: ANN401 - a plan of any kind
+def _whole(question: Question, after: Problem[Any], plan: Any, most: Callable[[float], float]) -> Any:  # noqa: ANN401 - a plan of any kind
     """The plan without parts of work that are too small to be moved, where it is at the target and as good.
 
     Args:
-        params: how to look for shares without such parts.
         most: largest objective that counts as as good as another one.
     """
-    q, kind = question, question.kind
-    now = kind.verification.verify(after, plan)
-    program = partial(q.hooks.within, after, q.ratio, q.tier)
-    other = without_small_parts(kind, after, plan, now, backends.get("highs"), params, program)
-    for whole in (kind.migration.whole(after, one) for one in (other, plan)):
-        then = kind.verification.verify(after, whole)
-        if whole is not plan and _at_target(q, after, whole) and as_good(after, then, now, most(now.objective)):
-            return whole
-    return plan
+    kind = question.kind
+    whole = kind.migration.whole(after, plan)
+    if whole is plan or not _at_target(question, after, whole):
+        return plan
+    then, now = (kind.verification.verify(after, one) for one in (whole, plan))
+    return whole if as_good(after, then, now, most(now.objective)) else plan
 
 
 def by_heuristic(question: Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:

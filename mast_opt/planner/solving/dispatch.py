@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, Unpack
 
 from mast_opt.core.arguments import a, a_finite, a_text, anything, checked, mapping_of, option_values, optional, texts
@@ -26,7 +25,6 @@ from mast_opt.planner.solving.last_pass import (
 from mast_opt.planner.solving.one_solver import log_begin, log_end, solved
 from mast_opt.planner.solving.portfolio import by_portfolio, portfolio_of
 from mast_opt.planner.solving.request import Request, check_request
-from mast_opt.planner.solving.small_parts import without_small_parts
 from mast_opt.planner.solving.solution import Solution
 from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems import backends
@@ -165,7 +163,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         left_s = None if time_limit_s is None else KEPT * time_limit_s + (clock.remaining_s if clock else 0.0)
         if settling is not None and not asked.asked.cancel.is_set() and settling.has_time(left_s):
             solution = _settled(settling, solution, asked, left_s)
-        tidied = _tidied(kind, problem, _whole(settling, solution, asked, left_s))
+        tidied = _tidied(kind, problem, _whole(settling, solution, asked))
         return replace(tidied, plan=made_for(asked_for, tidied.plan, overrides), least_missing_gpus=secured.least_gpus)
 
     if cross_check is None:
@@ -218,31 +216,21 @@ def _with_plan(solution: Solution[PlanT], plan: PlanT | None, verdict: Verdict) 
     return replace(solution, plan=plan, verdict=verdict, objective=value, stages=stages)
 
 
-def _whole(
-    settling: Settling | None, solution: Solution[PlanT], request: Request[PlanT], left_s: float | None = None
-) -> Solution[PlanT]:
+def _whole(settling: Settling | None, solution: Solution[PlanT], request: Request[PlanT]) -> Solution[PlanT]:
     """The solution without parts of work that are too small to be moved, where it then is as good as the last pass
     allows. What is frozen, or equals a plan to stay near, stays as it is."""
     assert solution.plan is not None
     assert solution.verdict is not None
     assert solution.objective is not None
     problem, gap, kind = request.problem, request.asked.gap, kind_of(request.problem)
-    last, before = solution.last_pass, solution.verdict
-    if request.freeze or (last is not None and last.reference == "near" and not last.rows):
+    plan, last, before = kind.migration.whole(problem, solution.plan), solution.last_pass, solution.verdict
+    if request.freeze or plan is solution.plan or (last is not None and last.reference == "near" and not last.rows):
         return solution
-    most, plan = most_allowed(solution.status, solution.objective, solution.bound, gap), solution.plan
-    if settling is not None and not request.asked.cancel.is_set():
-        params = params_of_pass(request.asked, left_s)
-        program = partial(kind.formulate, problem, "base")
-        plan = without_small_parts(kind, problem, plan, before, backends.get(EXACT), params, program)
+    verdict = kind.verification.verify(problem, plan)
+    most = most_allowed(solution.status, solution.objective, solution.bound, gap)
     fewest = settling.rows(solution.plan) if settling is not None and last is not None else 0
-    candidates = [kind.migration.whole(problem, one) for one in (plan, solution.plan)]
-    for plan in candidates:
-        verdict = kind.verification.verify(problem, plan)
-        near = settling is None or last is None or last.reference != "near" or settling.rows(plan) <= fewest
-        if plan is not solution.plan and near and as_good(problem, verdict, before, most):
-            break
-    else:
+    near = settling is None or last is None or last.reference != "near" or settling.rows(plan) <= fewest
+    if not near or not as_good(problem, verdict, before, most):
         return solution
     if last is not None and settling is not None:
         price = last.price + verdict.objective - before.objective

@@ -11,7 +11,7 @@ from mast_opt.problems.data_placement.goals import GOALS
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.migration.partial_plan import partial_plan
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
-from mast_opt.problems.data_placement.migration.remainders import least_parts, without_remainders
+from mast_opt.problems.data_placement.migration.remainders import without_remainders
 from mast_opt.problems.data_placement.plan import Plan, check_plan, today
 from mast_opt.problems.data_placement.presentation.answers import COMPARED, answers, change_notes
 from mast_opt.problems.data_placement.presentation.charts import charts
@@ -98,5 +98,5 @@ KIND: Kind[DataPlacement, Plan] = Kind(
         sections, charts, answers, details, COMPARED, change_notes=change_notes
     ),
     analysis=interfaces.AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
-    migration=interfaces.MigrationInterface(migration_plan, partial_plan, without_remainders, least_parts),
+    migration=interfaces.MigrationInterface(migration_plan, partial_plan, without_remainders),
 )

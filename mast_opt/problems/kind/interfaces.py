@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import PluginError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.verdict import Conflict, Verdict
@@ -24,7 +23,7 @@ from mast_opt.problems.kind.migration_plan import Move, Order
 from mast_opt.problems.kind.presentation import Answer, Chart, Section
 from mast_opt.problems.kind.problem import PlanT
 from mast_opt.problems.kind.schema import Schema, Tables
-from mast_opt.problems.mip import Mip, Size
+from mast_opt.problems.mip import Size
 from mast_opt.problems.search.interface import Heuristic, HeuristicSolver, Rehearsal
 from mast_opt.problems.search.params import Params
 
@@ -175,9 +174,6 @@ class MigrationInterface(Generic[ProblemT, PlanT]):
     """(problem, plan, its steps, number) → the state after so many of the steps, as a plan. None: it is not known."""
     whole: Callable[[ProblemT, PlanT], PlanT] = lambda problem, plan: plan
     """(problem, plan) → the plan without parts that are too small to be moved; it may be worse or break a limit."""
-    least_parts: Callable[[ProblemT, PlanT, Mip], tuple[IntArray, FloatArray]] | None = None
-    """(problem, plan, its program) → columns of shares, and the least of each where it is not zero; none where no part
-    of the plan is too small. None: there are no parts."""
 
 
 @dataclass(frozen=True)

@@ -171,34 +171,6 @@ class Mip:
             rows=(*self.rows, block),
         )
 
-    def zero_or_at_least(self, columns: IntArray, least: FloatArray) -> "Mip":
-        """The program in which each of these columns is 0, or at least so much; two more rows and a binary for each."""
-        count, width, rows = len(columns), len(self.cost), len(self.row_lower)
-        used, zero, one = width + np.arange(count), np.zeros(count), np.ones(count)
-        pairs = np.tile(np.stack([columns, used], axis=1).ravel(), 2)
-        value = np.concatenate([np.stack([one, -limit], axis=1).ravel() for limit in (least, self.col_upper[columns])])
-        more = Block("used", (tuple(map(str, range(count))),), None, width, count)
-        lines = Block("zero_or_at_least", (tuple(map(str, range(2 * count))),), None, rows, 2 * count)
-        start = self.row_start[-1] + 2 * np.arange(1, 2 * count + 1)
-
-        def joined(array: Any, *others: Any) -> Any:  # noqa: ANN401 - arrays of one type each
-            return frozen(np.concatenate([array, *others]).astype(array.dtype))
-
-        return replace(
-            self,
-            cost=joined(self.cost, zero),
-            col_lower=joined(self.col_lower, zero),
-            col_upper=joined(self.col_upper, one),
-            integral=joined(self.integral, one),
-            row_lower=joined(self.row_lower, zero, zero - np.inf),
-            row_upper=joined(self.row_upper, zero + np.inf, zero),
-            row_start=joined(self.row_start, start),
-            index=joined(self.index, pairs),
-            value=joined(self.value, value),
-            columns=(*self.columns, more),
-            rows=(*self.rows, lines),
-        )
-
     def _known(self, names: Iterable[str]) -> None:
         """Refuse names of terms that the program does not have. Raises UsageError."""
         for name in names:

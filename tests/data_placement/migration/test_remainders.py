@@ -12,13 +12,9 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.planner.analysis.migration_plan import REMAINDERS, first_steps
 from mast_opt.planner.solving.dispatch import _whole
 from mast_opt.planner.solving.request import Request
-from mast_opt.planner.solving.small_parts import without_small_parts
-from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.migration.remainders import without_remainders
 from mast_opt.problems.data_placement.plan import today
-from mast_opt.problems.data_placement.problem import SHARE
-from mast_opt.problems.registry import kind_of
 from tests.data_placement.workshop import ints
 from tests.instance_rows import DataRows
 
@@ -117,22 +113,3 @@ def test_a_plan_keeps_a_part_where_it_would_be_worse_without(overload: float, su
     wanted = plan if kept else without_remainders(problem, plan)
     assert mast_opt.verify(problem, carried_out).terms == mast_opt.verify(problem, wanted).terms
     assert (REMAINDERS in order.notes) is not kept
-
-
-def test_small_parts_are_avoided_where_another_split_is_as_good() -> None:
-    """The east has 63 GPUs for two jobs of 32. A part of 31/32 GPUs is too small; a part of 1.02 GPUs is not."""
-    crowded = company().with_columns({"regions.supply_mgpu": ints((63_000,), (64_000,))})
-    problem = crowded.with_objective({"overload": 100.0, "copy": 1.0, "moved_work": 1.0})
-    plan = plan_of(problem, (0, EAST, 984), (0, WEST, 16), (1, EAST, 984), (1, WEST, 16))
-    verdict = mast_opt.verify(problem, plan)
-    assert verdict.terms["overload"] == 0
-    kind, highs = kind_of(problem), backends.get("highs")
-    found = without_small_parts(
-        kind, problem, plan, verdict, highs, SolveParams(10.0, threads=1), lambda: kind.formulate(problem, "base")
-    )
-    judged = mast_opt.verify(problem, found)
-    assert judged.ok
-    assert judged.terms["overload"] == 0
-    assert all(share * 32 >= SHARE for share in found.rows("run")[3].tolist())
-    assert judged.objective <= verdict.objective * 1.001
-    assert without_remainders(problem, plan) is plan

@@ -174,6 +174,22 @@ def test_without_time_for_a_plan_it_is_one_with_the_replicas_of_today(
     assert found.status is Status.FEASIBLE
 
 
+def test_a_plan_that_is_far_worse_than_the_one_from_today_gives_way_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = purchases.plan_within
+
+    def poor_second(question: Any, after: Any, *rest: Any) -> Any:
+        found = real(question, after, *rest)
+        second = int(after.options.mgpu[0]) == 6000
+        return replace(found, status=Status.FEASIBLE, objective=1e6, bound=0.0) if second else found
+
+    monkeypatch.setattr(purchase_plans, "plan_within", poor_second)
+    answer = mast_opt.buy_in_time(growing(regions=("home", "away")), quarters(), solver="highs", threads=1)
+    first, second, third = answer.periods
+    assert (first.from_today, third.from_today) == ("", "")
+    assert second.from_today.startswith("no good plan at the target was found in time from the plan before; the one")
+    assert some(second.planned.solution.objective) < 1e6
+
+
 def test_a_quarter_without_a_plan_has_that_of_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is bought for more demand, and in time, does for less."""
     real, seen = purchases.cheapest, list[Any]()

@@ -21,6 +21,8 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 
 PLAN_SHARE = 0.6
 """Part of its share of the time that a period's plan gets, so that what it takes beyond that is no later one's."""
+POOR = 10.0
+"""Objective of a plan over that of the plan from today, from which on the latter is shown."""
 
 Dated = Sequence[tuple[Question, Scenario, int]]
 """Question, changes and first day of each period."""
@@ -112,7 +114,7 @@ def plans_of(
             return q.hooks.bought(happened(q.kind, instance, scenario), more)
 
         chain.step(problem, change, scenario.name, day)
-        reasons.append(_from_today(chain, q, now, known[at]) if chain.done[-1].solution.plan is None else "")
+        reasons.append(_from_today(chain, q, now, known[at]))
         before = now
     rows = [
         _row(q, one, now, now - then, reason)
@@ -141,17 +143,23 @@ def _early_day(question: Question, hooks: AnalysisHooks, row: PeriodPurchases[An
 
 
 def _from_today(chain: Chain, question: Question, steps: Steps, plan: object) -> str:
-    """Put the plan from today in the place of the one that was not found; returns the reason."""
+    """Put the plan from today in the place of one that was not found, or is poor and not proven; returns the reason,
+    empty where the plan stays."""
     q, last = question, chain.done[-1]
     stuck, instance = last.solution.status is Status.INFEASIBLE, q.hooks.bought(q.stated, steps)
     verdict = q.kind.verification.verify(instance, plan)
+    found = None if last.solution.plan is None else last.solution.objective
+    if found is not None and (last.solution.status is Status.OPTIMAL or found <= POOR * verdict.objective):
+        return ""
     solution = replace(
         last.solution, status=Status.FEASIBLE, plan=plan, verdict=verdict, objective=verdict.objective, bound=None
     )
     chain.done[-1] = replace(last, instance=instance, solution=solution, moved=chain.moved(last.instance, solution))
     way = way_to(chain.rolling.unhurried(last.instance), plan)
     words = (
-        "no plan at the target " + ("is within reach of" if stuck else "was found in time from") + " the plan before"
+        f"no {'plan' if found is None else 'good plan'} at the target "
+        + ("is within reach of" if stuck else "was found in time from")
+        + " the plan before"
     )
     words += "; the one shown begins from today"
     if way.days is not None:

@@ -38,6 +38,8 @@ addEventListener("load", () => {
   seen.scrolled = tables.filter((one) => one.scrollWidth > one.clientWidth + 1).length;
   more.forEach((one) => { one.open = false; });
   const terms = document.querySelector("table.terms");
+  const beyond = ({scrollWidth, clientWidth}) => Math.max(0, scrollWidth - clientWidth - 1);
+  seen.compared = Math.max(0, ...[...document.querySelectorAll(".compared .scroll, .compared td")].map(beyond));
   seen.terms = terms ? Math.max(0, terms.offsetWidth - terms.parentElement.clientWidth) : 0;
   parent.postMessage(Object.entries(seen).map(([key, value]) => `${key}=${value}`).join(";"), "*");
 });

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,20 @@ def test_in_a_browser(real: Path, width: int, dark: bool) -> None:
     shot = Path(seen["shot"]).read_bytes()
     assert shot.startswith(b"\x89PNG")
     assert len(shot) > 50_000
+
+
+@needs("browser")
+def test_the_plans_of_all_goals_are_seen_at_once_on_a_phone(tmp_path: Path) -> None:
+    """Five columns with figures in the millions and dates fit into the width, and no cell into the next."""
+    others = dict.fromkeys(("do nothing", "least-change", "balanced", "cheapest", "safest"), PLAN)
+    content = report(PROBLEM, PLAN, others=others, begin=date(2027, 1, 11), losses=False)
+    (compared,) = content.compared
+    cells = (5_415_856.0,) * (len(compared.heads) - 1)
+    content = replace(content, compared=(replace(compared, rows=(*compared.rows, ("USD a month", *cells))),))
+    file = tmp_path / "goals.html"
+    file.write_text(page(content), encoding="utf-8")
+    assert len(cells) == 5
+    assert look(file, 390, dark=False)["compared"] == "0"
 
 
 @needs("browser")

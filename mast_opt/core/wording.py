@@ -22,6 +22,8 @@ ROUNDING = 1e-9
 
 NOTICED = 0.1
 """Least amount of GPUs, TB or USD that is shown: shares in thousandths leave smaller remainders."""
+SAME_RATIO = 5e-4
+"""Difference of a ratio from a mark below which it counts as at the mark."""
 SEEN_GAP = 1e-4
 """Least relative gap, and least gap in units of the objective, for which the latter is shown."""
 
@@ -109,11 +111,12 @@ def noticed(value: float, what: str) -> float:
 
 
 def as_shown(figures: Mapping[str, float]) -> dict[str, float]:
-    """Figures as they are shown to people, by their names: see ``noticed``. Demand that exceeds supply by an amount of
-    GPUs that is nothing fills the supply: ``peak_ratio`` and its parts are 1 then, and the overload costs nothing."""
+    """Figures as they are shown to people, by their names: see ``noticed``. Demand that differs from supply by an
+    amount of GPUs that is nothing fills it: ``peak_ratio`` and its parts are 1 then, and the overload costs nothing."""
     seen = {name: noticed(value, name) for name, value in figures.items()}
     if seen.get("overload_gpus") == 0.0:
-        seen |= {name: min(value, 1.0) for name, value in seen.items() if name.startswith("peak_ratio")}
+        full = 1.0 - SAME_RATIO
+        seen |= {name: 1.0 for name, value in seen.items() if name.startswith("peak_ratio") and value > full}
         seen |= {name: 0.0 for name in seen if name.startswith("overload_")}
     return seen
 
@@ -127,7 +130,7 @@ def gpus(value: float | None) -> str:
 def ratio(value: float, marks: Collection[float] = (1.0,)) -> str:
     """A ratio with two decimals, or with as many as show on which side of every mark it is; of a mark other than 1, at
     most three."""
-    near = [mark for mark in marks if mark == 1.0 or abs(value - mark) >= 5e-4]
+    near = [mark for mark in marks if mark == 1.0 or abs(value - mark) >= SAME_RATIO]
     digits = next((n for n in range(2, 7) if round(value, n) not in near), 2)
     return f"{value:.{digits}f}"
 

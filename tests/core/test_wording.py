@@ -35,9 +35,15 @@ def test_words(words: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("over", "worst", "text"),
-    [(0.068, 1.0005, "1.00"), (0.2, 1.0005, "1.0005"), (0.0, 0.9994, "0.999"), (3.0, 1.2, "1.20")],
+    [
+        (0.068, 1.0005, "1.00"),
+        (0.2, 1.0005, "1.0005"),
+        (0.0, 0.9994, "0.999"),
+        (0.0, 0.9999, "1.00"),
+        (3.0, 1.2, "1.20"),
+    ],
 )
-def test_demand_over_supply_by_an_amount_that_is_nothing_fills_the_supply(over: float, worst: float, text: str) -> None:
+def test_demand_that_differs_from_supply_by_nothing_fills_it(over: float, worst: float, text: str) -> None:
     seen = as_shown(
         {
             "overload_gpus": over,

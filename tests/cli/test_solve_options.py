@@ -77,4 +77,31 @@ def test_a_plan_stays_near_another(call: Call, tmp_path: Path) -> None:
     loss = {"region", "overload_gpus", "unserved_gpus", "lost_gpus", "datasets", "proven", "regions"}
     assert loss == set(again.record["worst_region_loss"])
     assert 'reference = "near"' in (tmp_path / "week-2" / "plan.toml").read_text()
-    assert "proven within 0.1%" in call(*shared, "--near", tmp_path / "week-1").out
+    alike = call(*shared, "--near", tmp_path / "week-1")
+    assert "proven within 0.1%" in alike.out
+    assert "or rows differ" not in alike.err
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        (("--goal", "least-change"), (), "with --goal least-change; ask for that goal too"),
+        (("--goal", "safest"), ("--goal", "least-change"), "with --goal safest; ask for that goal too"),
+        (("--weight", "copy=3"), (), "with other weights, levels or another order; ask for these too"),
+        ((), ("--goal", "least-change"), "by the objective of its instance; leave out weights, order and goal too"),
+        (("--goal", "least-change"), ("--goal", "least-change"), ""),
+    ],
+)
+def test_another_objective_than_that_of_the_plan_to_stay_near_is_said(
+    before: tuple[str, ...], now: tuple[str, ...], words: str, call: Call, tmp_path: Path
+) -> None:
+    company, later = (
+        mast_opt.generate("data-placement", "organisation", seed=seed, datasets=6, workloads=8, regions=3)
+        for seed in (2, 3)
+    )
+    mast_opt.write(company, tmp_path / "company")
+    mast_opt.write(later, tmp_path / "later")
+    shared = "--solver", "highs", "--threads", "1", "--time-limit", "10"
+    assert call("solve", tmp_path / "company", *shared, *before, "--out", tmp_path / "week-1").code == 0
+    again = call("solve", tmp_path / "later", *shared, *now, "--near", tmp_path / "week-1").err
+    assert (words in again) if words else ("or rows differ" not in again)

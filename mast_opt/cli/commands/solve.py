@@ -22,12 +22,14 @@ from mast_opt.core.solve_result import Event, Status
 from mast_opt.core.wording import percent
 from mast_opt.planner.analysis.goals import LOSS_S, NOTHING, PLAN, Figures, figures_of
 from mast_opt.planner.analysis.region_loss import loss_fields
-from mast_opt.planner.io import check_plan_target, read_start, validate
+from mast_opt.planner.io import PlanReading, check_plan_target, read_start, validate
 from mast_opt.planner.report.terminal.progress import Progress
 from mast_opt.planner.solving import Solution, resolve, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.solving.dispatch import stated_goal
 from mast_opt.planner.solving.solution import write_plan_folder
 from mast_opt.problems.kind.current_state import CurrentState
+from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
@@ -163,7 +165,8 @@ def command(
         chosen = options.params_given(reading.kind, solver, param, params)
         stated = overrides.applied_to(problem)
         run.warn(reading.warnings, strict=strict)
-        begin, close = (None if one is None else _start(run, problem, one) for one in (start, near))
+        begin = None if start is None else _earlier(run, problem, start).plan
+        close = None if near is None else _near(run, problem, near, None if goals else overrides, goal)
         if out is not None:
             check_plan_target(problem, out)
             check_not_input(out, path, start, near, previous)
@@ -224,11 +227,51 @@ def command(
     )
 
 
-def _start(run: Run, problem: Problem[PlanT], path: Path) -> PlanT:
+def _earlier(run: Run, problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
     """The plan at a path as one to begin from or to stay near; what did not match is said."""
     reading = read_start(problem, path)
     _say_lost(run, path, reading.unmatched)
+    return reading
+
+
+def _near(run: Run, problem: Problem[PlanT], path: Path, overrides: Overrides | None, goal: str | None) -> PlanT:
+    """The plan to stay near; it is said if it was solved by another objective than that of these overrides or goal."""
+    reading = _earlier(run, problem, path)
+    if overrides is not None:
+        own = overrides if goal is None else stated_goal(problem, goal, {})
+        _say_other_objective(run, problem, path, reading.solved_with, own, goal)
     return reading.plan
+
+
+def _say_other_objective(
+    run: Run, problem: Problem[PlanT], near: Path, was: Mapping[str, Any], own: Overrides, goal: str | None
+) -> None:
+    """Say that the plan to stay near was solved by another objective, since rows then change for that reason too."""
+    kind = kind_of(problem)
+
+    def objective(fields: Mapping[str, Any], secured: bool) -> tuple[Any, ...]:
+        tables = (fields.get(name) or {} for name in ("weights", "peak_levels"))
+        return (
+            secured,
+            fields.get("order") or None,
+            *({str(key): float(number) for key, number in table.items()} for table in tables),
+        )
+
+    before = objective(was, bool(was.get("copies_min") or was.get("replicas")))
+    if before == objective(own.fields(), goal in kind.secured):
+        return
+    same = ""
+    for name in kind.goals:
+        with suppress(UsageError):
+            if before == objective(stated_goal(problem, name, {}).fields(), name in kind.secured):
+                same = name
+    if not any(before):
+        words = "by the objective of its instance; leave out weights, order and goal"
+    elif same:
+        words = f"with --goal {same}; ask for that goal"
+    else:
+        words = "with other weights, levels or another order; ask for these"
+    run.say(f"{near} was solved {words} too, or rows differ for that reason", label="note:")
 
 
 def _say_lost(run: Run, path: Path | None, unmatched: Sequence[str]) -> None:

@@ -138,6 +138,8 @@ class PlanReading(Generic[PlanT]):
     """The instance with these overrides: what the figures of ``plan.toml`` are about."""
     unmatched: tuple[str, ...] = ()
     """Labels of the plan that the instance does not have, by axis; see ``read_start``."""
+    solved_with: Mapping[str, Any] = field(default_factory=dict)
+    """The table of overrides of ``plan.toml``, also where the plan was made for another instance."""
 
 
 def _a_path_of_files(name: str, value: object) -> None:
@@ -228,6 +230,7 @@ def _read_plan_of(problem: Problem[PlanT], path: Path, *, by_label: bool = False
     foreign = _foreign(fields, header.name, checksum_of(kind.tables.schema, header, instance))
     cause = foreign or ("" if fields else mistaken(path, "instance"))
     unmatched: tuple[str, ...] = ()
+    solved_with = fields.get(KEY, {})
     if by_label and foreign:
         plan, unmatched = plan_by_label(problem, source, faults)
         fields = {name: value for name, value in fields.items() if name != KEY}
@@ -237,7 +240,7 @@ def _read_plan_of(problem: Problem[PlanT], path: Path, *, by_label: bool = False
     overrides, stated = overrides_in(fields, problem)
     if same:
         plan = made_for(problem, plan, overrides)
-    return PlanReading(plan, fields, same, foreign, overrides, stated, unmatched)
+    return PlanReading(plan, fields, same, foreign, overrides, stated, unmatched, solved_with)
 
 
 def _check_single(path: Path, faults: Faults) -> None:

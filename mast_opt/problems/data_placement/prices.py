@@ -78,7 +78,7 @@ def link_capacity(problem: DataPlacement) -> dict[tuple[int, int], int]:
 
 
 def link_room(problem: DataPlacement, plan: Plan) -> dict[tuple[int, int], int]:
-    """What the plan's remote reads leave of ``link_capacity``."""
+    """MB a day of ``link_capacity`` that the plan's remote reads leave."""
     room = link_capacity(problem)
     read = read_positions(problem, plan.remote_workload, plan.remote_dataset)
     volume = np.multiply(problem.reads.mb_per_day[read], plan.remote_share, dtype=object) * problem.days

@@ -107,8 +107,7 @@ def after_loss(problem: DataPlacement, plan: Plan, region: str) -> tuple[DataPla
 
 
 def staying(problem: DataPlacement, plan: Plan) -> Plan:
-    """What is left of a plan after a loss where no work is placed again; work that breaks a limit by that stands
-    still."""
+    """The rest of a plan after a loss where no work is placed again; work that breaks a limit by that stands still."""
     left = adapted(problem, plan)
     broken = {one.index[0] for one in verify(problem, left).violations if one.index}
     halted = np.array([name in broken for name in problem.workloads.labels], np.bool_)

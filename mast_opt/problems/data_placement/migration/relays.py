@@ -9,7 +9,7 @@ from mast_opt.problems.data_placement.prices import link_prices, link_room
 from mast_opt.problems.data_placement.problem import SHARE
 
 PREFERENCE = 1e-9
-"""What the price of reaching a source counts, so that of links at one price the one nearest to today's replicas is
+"""Weight of the price of reaching a source, so that of links at one price the one nearest to today's replicas is
 taken."""
 
 

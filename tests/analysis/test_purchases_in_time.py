@@ -306,8 +306,8 @@ def test_the_cheapest_steps_and_their_days_by_trying_all(factors: tuple[float, .
     assert (spent[-1], sum(spent[:-1])) == min(ways)
 
 
-def test_without_time_for_the_purchases_everything_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program of purchases finds nothing; plans with everything do, and the relaxation proves what is needed."""
+def test_without_time_for_the_purchases_those_of_the_relaxation_are_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program of purchases finds nothing; a plan with the steps of the relaxation proves the price."""
     get = backends.get
 
     class Slow:
@@ -322,11 +322,34 @@ def test_without_time_for_the_purchases_everything_is_the_answer(monkeypatch: py
     seen: list[mast_opt.Event] = []
     answer = mast_opt.buy_in_time(growing(), quarters(), solver="highs", on_event=seen.append, threads=1)
     assert answer.status is Status.FEASIBLE
-    assert answer.usd == 5 * 100 + 5 * 180
+    assert answer.usd == 180
     assert answer.bound_usd == pytest.approx(180)
     assert all(mast_opt.verify(one.instance, one.plan).ok for one in answer.periods)
     assert [one.stage for one in seen] == ["q3", "q2", "q1", "all periods", *(f"plan of q{at}" for at in (1, 2, 3))]
-    assert seen[3].incumbent == 1400
+    assert seen[3].incumbent == 180
+
+
+def test_what_is_sold_out_and_what_is_everything_on_offer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one step each, both are needed for 27 GPUs; for 18, the relaxation and giving back prevent that both are
+    bought, unless no plan is found with less."""
+    problem, grown = growing(most_steps=1), mast_opt.Scenario("q1", {"grow_demand": {"all": 2.25}}, begins_day=30)
+    more = mast_opt.Scenario("q2", {"grow_demand": {"all": 1.2}}, begins_day=60)
+    answer = mast_opt.buy_in_time(problem, [grown, more], solver="highs", threads=1)
+    assert answer.usd == 280
+    assert answer.message == "280 USD for 2 periods; sold out after q2: four and eight"
+    tried = purchases.tried_with
+
+    def only_all(question: Question, steps: Any, *rest: Any) -> Any:
+        found = tried(question, steps, *rest)
+        return found if (steps == question.most_steps).all() else replace(found, plan=None)
+
+    monkeypatch.setattr(purchases, "tried_with", only_all)
+    monkeypatch.setattr(purchases, "_given_back", lambda _, __, best, *___: best)
+    none = purchases_in_time._Orders(Status.NO_SOLUTION, "")
+    monkeypatch.setattr(purchases_in_time, "_together", lambda *_: none)
+    answer = mast_opt.buy_in_time(problem, [grown], solver="highs", threads=1, time_limit_s=30.0)
+    assert answer.usd == 280
+    assert answer.message == "280 USD for 1 period; this is everything on offer, needed or not"
 
 
 def test_a_heuristic_goes_from_period_to_period() -> None:

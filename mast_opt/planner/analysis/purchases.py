@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,7 +17,6 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
 from mast_opt.planner.analysis.purchase_question import (
     OUT_OF_REACH,
-    SLACK,
     BuyParams,
     Purchases,
     Question,
@@ -38,6 +38,9 @@ from mast_opt.problems.registry import SolverName, check_plan
 
 NARROWED_SHARE, NARROWED_GAP = 0.4, 0.05
 """Part of the time that is left for a plan by which a narrower program may look for one to begin with, and its gap."""
+GIVING_BACK_SHARE = 0.5
+"""Part of the time left after the program of purchases for giving back what is not needed, where it found nothing."""
+EVERYTHING = "this is everything on offer, needed or not"
 STRICTER = (Fraction(1), Fraction(9, 10))
 """Parts of the target that a heuristic aims at in turn, as it may end with a little overload."""
 
@@ -123,41 +126,68 @@ class Cheapest:
 
 
 def cheapest(question: Question, solver: str, params: SolveParams, clock: Clock, helper: str) -> Cheapest:
-    """The cheapest steps by an exact solver: nothing and everything that there is to buy, then one program.
+    """The cheapest steps by an exact solver: those of the relaxation, which are proven where they suffice; everything
+    that there is to buy; then one program, or where it finds nothing in time, everything less what is not needed.
 
     Args:
         helper: a heuristic that looks for a plan where the solver finds none in time; empty for none.
     """
-    q, backend, none = question, backends.get(solver), np.zeros(len(question.offers), np.int64)
+    q, none = question, np.zeros(len(question.offers), np.int64)
     small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
     least = backends.get("highs").solve(small.mip, replace(params, time_limit_s=clock.budget_s(q.params.first_share)))
     if least.status.is_infeasible:
         return Cheapest(none, None, 0.0, True, OUT_OF_REACH, out_of_reach=True)
-    bound, proven = max(least.bound or 0.0, 0.0), False
-    first = tried_with(q, none, solver, params, clock, helper) if bound <= SLACK else _Tried(True, None)
-    if first.plan is not None:
-        return Cheapest(none, first.plan, 0.0, True, "no purchase is needed")
+    bound = max(least.bound or 0.0, 0.0)
+    relaxed = none if least.x is None else np.rint(least.x[small.buy]).astype(np.int64)
+    first = tried_with(q, relaxed, solver, params, clock, helper)
+    if first.plan is not None and (least.status is Status.OPTIMAL or not relaxed.any()):
+        words = least.message if relaxed.any() else "no purchase is needed"
+        return Cheapest(relaxed, first.plan, bound, True, words)
     most = tried_with(q, q.most_steps, solver, params, clock, helper)
     if most.too_little:
         return Cheapest(none, None, bound, True, OUT_OF_REACH, out_of_reach=True)
-    steps, plan, words = q.most_steps, most.plan, "everything that may be bought; nothing cheaper was found in time"
+    known = (q.most_steps, most.plan) if first.plan is None else (relaxed, first.plan)
+    found = _by_purchase_program(q, solver, params, clock, helper, bound)
+    if found.plan is None and known[1] is not None:
+        timed = Clock(clock.budget_s(GIVING_BACK_SHARE))
+        again = partial(_again, q, solver, params, timed, helper)
+        steps, plan = _given_back(q, params, known, timed, again)
+        everything = f"{EVERYTHING}; " if (steps == q.most_steps).all() else ""
+        words = f"{everything}nothing cheaper was found in time"
+        return Cheapest(steps, plan, max(bound, found.bound), False, words)
+    return found
+
+
+def _by_purchase_program(
+    question: Question, solver: str, params: SolveParams, clock: Clock, helper: str, bound: float
+) -> Cheapest:
+    """The cheapest steps by the program of steps and plan, whose shares are whole thousandths where others do not do.
+
+    Args:
+        bound: of the price, by the relaxation.
+    """
+    q, none = question, np.zeros(len(question.offers), np.int64)
     for exact_shares in (False, True):
         program = q.hooks.program(q.problem, q.most_steps, q.ratio, q.tier, exact_shares)
-        result = backend.solve(program.mip, replace(params, time_limit_s=clock.budget_s(q.params.purchase_share)))
-        if result.status.is_infeasible and plan is None:
+        timed = replace(params, time_limit_s=clock.budget_s(q.params.purchase_share))
+        result = backends.get(solver).solve(program.mip, timed)
+        if result.status.is_infeasible:
             return Cheapest(none, None, bound, True, OUT_OF_REACH, out_of_reach=True)
         bound = max(bound, result.bound or 0.0)
         if result.x is None:
             break
-        fewer = np.rint(result.x[program.buy]).astype(np.int64)
-        tried = tried_with(q, fewer, solver, params, clock, helper)
-        if tried.plan is not None:
-            steps, plan, words = fewer, tried.plan, result.message
-            proven = result.status is Status.OPTIMAL
-            break
-    if plan is None:
-        words = "no plan at the target was found in time, whatever is bought"
-    return Cheapest(steps, plan, bound, proven, words)
+        steps = np.rint(result.x[program.buy]).astype(np.int64)
+        plan = tried_with(q, steps, solver, params, clock, helper).plan
+        if plan is not None:
+            return Cheapest(steps, plan, bound, result.status is Status.OPTIMAL, result.message)
+    return Cheapest(none, None, bound, False, "no plan at the target was found in time, whatever is bought")
+
+
+def _again(
+    question: Question, solver: str, params: SolveParams, clock: Clock, helper: str, steps: Steps, _: object
+) -> Any | None:  # noqa: ANN401 - a plan of any kind
+    """A plan at the target with fewer steps, by an exact solver."""
+    return tried_with(question, steps, solver, params, clock, helper).plan
 
 
 def _exact(question: Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
@@ -334,29 +364,49 @@ def by_heuristic(question: Question, solver: str, params: SolveParams, start: ob
         steps = more
     if best is None:
         return q.nothing(Status.NO_SOLUTION, f"{solver} found no purchase that reaches the target", bound)
-    best = _given_back(q, solver, params, best, clock)
+    best = _given_back(q, params, best, clock, partial(_fewer, q, solver, params, clock))
     proven = float(q.price(best[0])) <= bound + params.gap * max(1.0, bound)
     return q.answer(best[0], best[1], bound, proven, f"{solver}; bound by a relaxation over all regions together")
 
 
+def _fewer(
+    question: Question, solver: str, params: SolveParams, clock: Clock, steps: Steps, plan: object
+) -> Any | None:  # noqa: ANN401 - a plan of any kind
+    """A plan at the target with fewer steps, by a heuristic."""
+    return _searched(question, steps, solver, params, plan, clock.budget_s(1 / question.params.rounds))
+
+
 def _given_back(
-    question: Question, solver: str, params: SolveParams, best: tuple[Steps, Any], clock: Clock
+    question: Question,
+    params: SolveParams,
+    best: tuple[Steps, Any],
+    clock: Clock,
+    found: Callable[[Steps, Any], Any | None],
 ) -> tuple[Steps, Any]:
     """The best purchase less the steps that a plan at the target does without.
 
-    The most expensive offers come first; each is left out, or cut in half until what is left is needed.
+    First the steps that its plan does not need; then the most expensive offers, each of which is left out, or cut in
+    half until what is left is needed.
+
+    Args:
+        found: (steps, a plan with more steps) → a plan at the target with these steps, or None.
     """
     q = question
-    for at in sorted(range(len(q.offers)), key=lambda one: -q.offers[one].usd * int(best[0][one])):
-        enough = 0
-        while best[0][at] > enough and not params.cancel.is_set() and clock.remaining_s > 0:
-            fewer = best[0].copy()
-            fewer[at] = (enough + fewer[at]) // 2 if enough else 0
-            plan = _searched(q, fewer, solver, params, best[1], clock.budget_s(1 / q.params.rounds))
-            if plan is None:
-                enough = int(fewer[at]) + 1
-            else:
-                best = (fewer, plan)
+
+    def same(fewer: Steps, plan: Any) -> Any | None:  # noqa: ANN401 - a plan of any kind
+        return plan if _at_target(q, q.hooks.bought(q.problem, fewer), plan) else None
+
+    for look in (same, found):
+        for at in sorted(range(len(q.offers)), key=lambda one: -q.offers[one].usd * int(best[0][one])):
+            enough = 0
+            while best[0][at] > enough and not params.cancel.is_set() and (look is same or clock.remaining_s > 0):
+                fewer = best[0].copy()
+                fewer[at] = (enough + fewer[at]) // 2 if enough else 0
+                plan = look(fewer, best[1])
+                if plan is None:
+                    enough = int(fewer[at]) + 1
+                else:
+                    best = (fewer, plan)
     return best
 
 

@@ -14,7 +14,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import Event, SolveParams, Status
-from mast_opt.core.wording import plain
+from mast_opt.core.wording import counted, listed, plain
 from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.purchase_plans import Dated, PeriodPurchases, plans_of
 from mast_opt.planner.analysis.purchase_question import (
@@ -25,7 +25,7 @@ from mast_opt.planner.analysis.purchase_question import (
     params_given,
     positive,
 )
-from mast_opt.planner.analysis.purchases import Cheapest, by_heuristic, cheapest, tried_with
+from mast_opt.planner.analysis.purchases import EVERYTHING, Cheapest, by_heuristic, cheapest, tried_with
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, dated
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
@@ -42,6 +42,10 @@ LEAST_STEP = Fraction(1, 2000)
 """Relative precision of the least target that is in reach."""
 ORDERS_SHARE = 0.4
 """Part of the time limit after which orders that are found are not improved; the plans get the rest."""
+UNPROVEN_SHARE = 0.6
+"""The same where a lower price is not ruled out."""
+PRICE_SHARE = 0.3
+"""Part of the time limit for the last period, whose purchases are the price of all."""
 NONE_IN_TIME = "no plans at the target were found in time"
 
 
@@ -136,13 +140,15 @@ def _exactly(every: Dated, solver: str, params: SolveParams, clock: Clock, helpe
     """The last period first, then each earlier one with at most what the next one has; one program over all periods
     where that leaves something to prove or to find.
     """
-    quiet, timed = replace(params, on_event=None), Clock(clock.budget_s(ORDERS_SHARE))
+    quiet = replace(params, on_event=None)
+    timed, longer = (Clock(clock.budget_s(share)) for share in (ORDERS_SHARE, UNPROVEN_SHARE))
     cap, bounds, found = every[-1][0].most_steps, list[float](), list[Cheapest]()
     for left, (q, period, _) in zip(range(len(every), 0, -1), reversed(every), strict=True):
         _tell(
             params, clock, None if not found else float(q.price(found[0].steps)), max(bounds, default=None), period.name
         )
-        one = cheapest(q, solver, quiet, Clock(clock.budget_s(1 / (left + len(every)))), helper)
+        share = 1 / (left + len(every)) if found else PRICE_SHARE
+        one = cheapest(q, solver, quiet, Clock(clock.budget_s(share)), helper)
         if one.out_of_reach:
             return _Orders(Status.INFEASIBLE, _out_of_reach(every))
         bounds.append(one.bound)
@@ -165,7 +171,7 @@ def _exactly(every: Dated, solver: str, params: SolveParams, clock: Clock, helpe
         proven = all(price <= least * (1 + params.gap) + SLACK for price, least in zip(prices, bounds, strict=True))
         steps, plans = [one.steps for one in reversed(found)], [one.plan for one in reversed(found)]
         answer = _answer(every, steps, plans, max(bounds), proven)
-    spare = timed if answer.plans else clock
+    spare = clock if not answer.plans else timed if found[0].proven else longer
     if answer.status is Status.OPTIMAL or spare.remaining_s <= 0 or params.cancel.is_set():
         return answer
     _tell(params, clock, None if answer.usd is None else float(answer.usd), max(bounds), "all periods")
@@ -275,8 +281,15 @@ def _in_turn(every: Dated, solver: str, params: SolveParams, clock: Clock) -> _O
 
 def _answer(every: Dated, steps: list[Steps], plans: list[Any], bound: float, proven: bool) -> _Orders:
     """The purchases for each period, and their price."""
-    usd = every[-1][0].price(steps[-1])
-    status, words = Status.OPTIMAL if proven else Status.FEASIBLE, f"{plain(float(usd))} USD for {len(every)} periods"
+    q = every[-1][0]
+    usd = q.price(steps[-1])
+    status = Status.OPTIMAL if proven else Status.FEASIBLE
+    words = f"{plain(float(usd))} USD for {counted(len(every), 'period')}"
+    gone = [one.name for one, n in zip(q.offers, steps[-1].tolist(), strict=True) if n and n == one.most_steps]
+    if not proven and steps[-1].any() and (steps[-1] == q.most_steps).all():
+        words += f"; {EVERYTHING}"
+    elif gone:
+        words += f"; sold out after {every[-1][1].name}: {listed(gone)}"
     return _Orders(status, words, steps, plans, usd, min(bound, float(usd)))
 
 

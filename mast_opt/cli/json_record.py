@@ -290,7 +290,7 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
         **({} if one.lost is None else loss_keys(one.lost)),
         "lost_work": [] if one.order is None else [asdict(row) for row in one.order.stopped if row.lost is not None],
         "waiting": [[asdict(row) for row in rows] for rows in one.waiting],
-        "region_loss": None if one.after_loss is None else asdict(one.after_loss),
+        "region_loss": None if one.after_loss is None else one.after_loss.keys(),
         "message": solution.message,
         "base_plan": None
         if one.base_verdict is None
@@ -350,7 +350,7 @@ def goal_keys(answer: Goals[Any]) -> Record:
                 **verdict_keys(one.verdict),
                 **proof.get(name, {}),
                 **_attributes(one.way, "steps", "days", "stuck", "usd"),
-                "worst_region_loss": None if one.loss is None else asdict(one.loss),
+                "worst_region_loss": None if one.loss is None else one.loss.keys(),
             }
             for name, one in answer.figures.items()
         },

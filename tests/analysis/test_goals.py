@@ -142,7 +142,7 @@ def test_a_scenario_that_loses_a_region_has_the_figures_of_its_loss() -> None:
     assert last == ["0", "–", "0"]
     late = replace(lost, solution=replace(lost.solution, status=Status.FEASIBLE))
     (section,) = missing_sections(replace(answer, outcomes=(late, growth)))
-    assert [row[1] for row in section.rows] == ["4 (not proven)", "1", "1"], "the loss of data needs no proof"
+    assert [row[1] for row in section.rows] == ["at most 4", "1", "1"], "the loss of data needs no proof"
 
 
 def test_work_whose_data_is_lost_is_not_in_the_gap_of_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +186,14 @@ def test_a_region_that_cannot_be_the_worst_needs_no_solve(monkeypatch: pytest.Mo
     assert (len(solved), worst.region, [one.proven for one in worst.regions]) == (1, "home", [True, False])
     losses.prove_others({})
     assert some(losses.worst).regions[1] == replace(worst.regions[1], proven=True)
+
+
+def test_work_is_placed_where_its_data_is_left_before_any_solve() -> None:
+    """With second copies all but the work of people, whose data is lost, runs in the other region at once."""
+    problem = all_at_home()
+    plan = some(mast_opt.solve(problem, "highs", goal="safest", threads=1).plan)
+    worst = some(RegionLosses(problem, plan).worst)
+    assert (worst.region, worst.proven, worst.missing_gpus, worst.unserved_gpus) == ("home", False, 4, 1)
 
 
 def test_where_room_is_short_data_of_most_gpus_is_doubled_first() -> None:

@@ -55,8 +55,11 @@ def test_losses_of_regions_are_those_that_the_solve_found(
         patched.setattr(RegionLosses, "prove_worst", None)
         for plan in (plans, tmp_path / "plan"):
             assert call("report", company, plan, "--out", page, "--force").code == 0
-            assert "not proven" not in page.read_text()
+            assert "at most" not in page.read_text()
     losses = {name: one["worst_region_loss"] for name, one in found.items()}
+    for loss in (alone, *losses.values()):
+        for one in (loss, *loss["regions"]):
+            assert one.pop("missing_gpus_at_most") == one["overload_gpus"] + one["unserved_gpus"]
     for name in ("least-change", "safest"):
         stored = read_plan_of(problem, plans / name).fields["region_losses"]
         assert stored == {"do nothing": losses["do nothing"], "this plan": losses[name]}

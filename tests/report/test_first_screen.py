@@ -16,7 +16,7 @@ from mast_opt.planner.analysis import region_loss
 from mast_opt.planner.analysis.goals import NOTHING, Figures, figures_of
 from mast_opt.planner.analysis.goals import PLAN as THIS_PLAN
 from mast_opt.planner.analysis.plan_diff import Change
-from mast_opt.planner.analysis.region_loss import RegionLoss
+from mast_opt.planner.analysis.region_loss import RegionLoss, loss_fields
 from mast_opt.planner.report.html.content import CALENDAR, _words, headline, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
@@ -31,6 +31,7 @@ from mast_opt.problems.registry import check_plan, kind_of
 from tests.analysis.support import worst_region_loss
 from tests.data_placement.workshop import PLAN, PROBLEM
 from tests.instance_rows import DataRows
+from tests.narrowing import some
 
 
 def test_eight_answers_in_order_with_links_that_lead_somewhere() -> None:
@@ -167,8 +168,12 @@ def test_a_loss_that_is_not_proven_is_not_the_worst(monkeypatch: pytest.MonkeyPa
     assert found is not None
     assert (found.region, found.missing_gpus) == (proven.region, proven.missing_gpus)
     by_region = goal_sections(problem, {name: Figures(mast_opt.verify(problem, plan), loss=found) for name in "ab"})[1]
-    assert [row[0] for row in by_region.rows if "not proven" in str(row[1])] in ([other], [])
-    assert loss(proven.region) is None
+    assert [row[0] for row in by_region.rows if "at most" in str(row[1])] in ([other], [])
+    bound = loss(proven.region)
+    assert bound is not None
+    assert not bound.proven
+    assert bound.keys()["missing_gpus_at_most"] == bound.missing_gpus == max(one.missing_gpus for one in bound.regions)
+    assert loss_fields({"one": bound}) == {}, "a plan states only what is proven"
     figures = {name: Figures(mast_opt.verify(problem, plan), judged=True) for name in ("one", "two")}
     figures["two"] = replace(figures["two"], loss=proven)
     section = goal_sections(problem, figures)[0]
@@ -176,20 +181,30 @@ def test_a_loss_that_is_not_proven_is_not_the_worst(monkeypatch: pytest.MonkeyPa
     assert cells == ("not proven", f"{shown(proven.missing_gpus, '')} ({proven.region})")
     assert "--time-limit" in section.note
     text = page(replace(report(problem, plan, losses=False), compared=(section,)))
-    assert "too little time or too large" in text
+    assert "At most: a placement of the work that misses no more is known" in text
 
 
-def test_a_loss_for_which_no_time_is_left_is_said_to_be_not_proven() -> None:
+def test_a_loss_for_which_no_time_is_left_is_an_upper_bound_without_parts() -> None:
     problem = mast_opt.generate("data-placement", "organisation", seed=1, datasets=5, workloads=6, regions=3)
     plan = mast_opt.solve(problem, "highs", threads=1).plan
     assert plan is not None
+    missing = []
     for time_limit_s, proven in ((0.0, False), (60.0, True)):
         figures = figures_of(problem, {THIS_PLAN: plan}, judging={"time_limit_s": time_limit_s})
-        assert [one.loss is not None for one in figures.values()] == [proven] * 2
-        section = goal_sections(problem, figures)[0]
-        cells = next(row[1:] for row in section.rows if "before any copy" in str(row[0]))
-        assert ("not proven" not in cells, section.note == "") == (proven, proven)
-        assert any("stands still" in str(row[0]) for row in section.rows) == proven
+        losses = [some(one.loss) for one in figures.values()]
+        assert [one.proven for one in losses] == [proven] * 2
+        record = losses[-1].keys()
+        assert (record["unserved_gpus"] is None, record["overload_gpus"] is None) == (not proven, not proven)
+        missing.append(record["missing_gpus_at_most"])
+        side_by_side, by_region = goal_sections(problem, figures)
+        rows = {str(row[0]): row[1:] for row in side_by_side.rows}
+        cells = rows["GPUs missing after the worst loss of a region, before any copy"]
+        assert any(str(cell).startswith("at most ") for cell in cells) == (not proven)
+        assert ("–" in rows["of these, work that stands still"], side_by_side.note == "") == (not proven, proven)
+        each = [str(cell) for row in by_region.rows for cell in row[1:]]
+        assert not [cell for cell in each if "at most" in cell and "still" in cell]
+        assert any("at most" in cell for cell in each) == (not proven)
+    assert missing[0] == pytest.approx(missing[1], rel=0.05)
 
 
 def test_the_calendar_has_every_step() -> None:

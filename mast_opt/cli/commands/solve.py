@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -442,7 +442,7 @@ def _compared(
     if out is not None and out.suffix.lower() != ".xlsx" and _judged(found, PLAN):
         write_plan_folder(problem, solution, out, _judged(found, PLAN))
     loss = found[PLAN].loss
-    run.record["worst_region_loss"] = None if loss is None else asdict(loss)
+    run.record["worst_region_loss"] = None if loss is None else loss.keys()
     return found
 
 

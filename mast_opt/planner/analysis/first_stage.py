@@ -18,9 +18,6 @@ from mast_opt.problems.registry import kind_of
 FIRST_SHARE = 0.3
 """Share of the time limit for the first stage, whose program has no replicas to decide."""
 
-Solve = Callable[[Any, PlanT | None, Mapping[str, Any]], Solution[PlanT]]
-"""(instance, plan to begin with, limits) → solution."""
-
 
 @dataclass(frozen=True)
 class Recovery(Generic[PlanT]):
@@ -37,7 +34,6 @@ def recovery(
     problem: Problem[PlanT],
     loss: Loss,
     begin: PlanT | None,
-    solve: Solve[PlanT],
     solved: Callable[[Any, PlanT | None, Mapping[str, Any], Loss], Solution[PlanT]],
     limits: Mapping[str, Any],
 ) -> Recovery[PlanT] | None:
@@ -50,8 +46,8 @@ def recovery(
         problem: the instance after the loss.
         loss: the data that is gone, and the work that reads it.
         begin: a plan to begin with.
-        solve: see ``Solve``.
-        solved: the same, within the gap asked for of what a plan can change after a loss.
+        solved: (instance, plan to begin with, limits, loss) → a solution within the gap asked for of what a plan can
+            change after the loss.
         limits: of the solves; the time limit is for both.
     """
     kind = kind_of(problem)
@@ -61,7 +57,7 @@ def recovery(
     clock, at_once = Clock(limits["time_limit_s"]), hooks.first_stage(problem)
     if at_once is None:
         return None
-    early = solve(at_once, begin, {**limits, "time_limit_s": clock.budget_s(FIRST_SHARE)}).plan
+    early = solved(at_once, begin, {**limits, "time_limit_s": clock.budget_s(FIRST_SHARE)}, loss).plan
     first = None if early is None else made_for(problem, early)
     started = {one.what for one in _down(problem, first) if one.days is not None}
     if first is None or not started:

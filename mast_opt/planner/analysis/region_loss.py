@@ -39,7 +39,8 @@ class RegionLoss:
     datasets: int
     """Datasets of which nothing is left."""
     proven: bool = True
-    """Whether no placement of the work that is left is better, within the gap asked for."""
+    """Whether no placement of the work that is left is better, within the gap asked for. If not, ``missing_gpus`` is
+    an upper bound, and its parts say nothing: another placement has others."""
 
     regions: tuple["RegionLoss", ...] = ()
     """The loss of each region, in the order of the instance; where this is the worst of them."""
@@ -48,6 +49,13 @@ class RegionLoss:
     def missing_gpus(self) -> float:
         """GPUs that are over the supply, or whose work stands still."""
         return self.overload_gpus + self.unserved_gpus
+
+    def keys(self) -> dict[str, Any]:
+        """The JSON object of a loss; where it is not proven, the parts of the upper bound are null."""
+        parts = {} if self.proven else {"overload_gpus": None, "unserved_gpus": None}
+        most = None if math.isinf(self.missing_gpus) else self.missing_gpus
+        regions = [one.keys() for one in self.regions]
+        return {**asdict(self), **parts, "missing_gpus_at_most": most, "regions": regions}
 
 
 def region_loss(region: str, metrics: Mapping[str, float], lost: Loss, proven: bool) -> RegionLoss:
@@ -64,8 +72,8 @@ def region_loss(region: str, metrics: Mapping[str, float], lost: Loss, proven: b
 
 
 def loss_fields(losses: Mapping[str, RegionLoss | None]) -> dict[str, Any]:
-    """Field of ``plan.toml`` with the worst loss of a region, where it is known, for each state of a name."""
-    known = {name: asdict(one) for name, one in losses.items() if one is not None}
+    """Field of ``plan.toml`` with the worst loss of a region, where it is proven, for each state of a name."""
+    known = {name: asdict(one) for name, one in losses.items() if one is not None and one.proven}
     return {STORED: known} if known else {}
 
 
@@ -90,8 +98,9 @@ class RegionLosses(Generic[PlanT]):
 
     Regions without storage, cores and GPUs are lost already. Replicas are those of the plan, and none is copied after
     the loss; work is placed again where its data is left, by the goal ``least-change``. Until that is solved, the loss
-    of a region is that with no work placed again. What is missing at most is ``DOUBT`` of that, apart from work whose
-    data is lost; so a region needs no solve where another's proven loss is worse.
+    of a region is that with a placement that is found at once, and an upper bound. The best placement is taken to miss
+    at most ``DOUBT`` of it, apart from work whose data is lost; so a region needs no solve where another's proven loss
+    is worse.
 
     Args:
         problem: an instance for which ``can_lose_regions``.
@@ -105,13 +114,17 @@ class RegionLosses(Generic[PlanT]):
         names = zip(stated.labels_of("regions"), stated.gone, strict=True)
         left = [name for name, gone in names if not gone]
         too_large = left and self._columns(self._after(left[0])[0]) > LARGEST
-        self._losses = {} if too_large else {name: self._staying(name) for name in left}
+        self._losses = {} if too_large else {name: self._at_once(name) for name in left}
 
     @property
     def worst(self) -> RegionLoss | None:
-        """The region whose loss leaves most GPUs missing, with the losses of all; None where that is not proven."""
-        worst = max(self._losses.values(), key=self._most, default=None)
-        return None if worst is None or not worst.proven else replace(worst, regions=tuple(self._losses.values()))
+        """The region whose loss leaves most GPUs missing, with the losses of all; an upper bound where the worst is
+        not proven, None where no bound is known."""
+        losses = tuple(self._losses.values())
+        worst = max(losses, key=self._most, default=None)
+        if worst is not None and not worst.proven:
+            worst = replace(max(losses, key=lambda one: one.missing_gpus), proven=False)
+        return None if worst is None or math.isinf(worst.missing_gpus) else replace(worst, regions=losses)
 
     def prove_worst(self, limits: SolveLimits) -> None:
         """Solve for the region with most GPUs missing, until that is proven or its solve ended without a proof."""
@@ -145,11 +158,11 @@ class RegionLosses(Generic[PlanT]):
         assert after_loss is not None
         return after_loss(self._stated, self._plan, region)
 
-    def _staying(self, region: str) -> RegionLoss:
-        """The loss of a region where no work is placed again; endless where some cannot stay."""
+    def _at_once(self, region: str) -> RegionLoss:
+        """The loss of a region with the placement that needs no solve; infinite where that breaks a limit."""
         instance, lost = self._after(region)
-        staying = self._kind.analysis.hooks().staying(instance, self._plan)
-        verdict = self._kind.verification.verify(instance, staying)
+        plan = self._kind.analysis.hooks().placed_soon(instance, self._plan)
+        verdict = self._kind.verification.verify(instance, plan)
         found = region_loss(region, verdict.metrics, lost, proven=False)
         return found if verdict.ok else replace(found, overload_gpus=math.inf)
 

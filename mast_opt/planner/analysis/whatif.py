@@ -16,7 +16,7 @@ from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver
-from mast_opt.planner.analysis.first_stage import Solve, recovery, way
+from mast_opt.planner.analysis.first_stage import recovery, way
 from mast_opt.planner.analysis.migration_plan import NO_WAY, Way, way_of
 from mast_opt.planner.analysis.region_loss import RegionLoss, can_lose_regions, region_loss, unavoidable
 from mast_opt.planner.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
@@ -286,7 +286,7 @@ def _open_gap(solution: Solution[Any], least: float) -> float | None:
 
 
 def _planned(
-    solve: Solve[PlanT],
+    solve: Callable[[Any, PlanT | None, Mapping[str, Any]], Solution[PlanT]],
     instance: Problem[PlanT],
     begin: PlanT | None,
     given: Mapping[str, Any],
@@ -301,7 +301,7 @@ def _planned(
         """A solution within the gap asked for of what a plan can change."""
         return _solved(partial(solve, of), start, limits, unavoidable(of, lost))
 
-    found = None if loss is None else recovery(instance, loss, begin, solve, solved, given)
+    found = None if loss is None else recovery(instance, loss, begin, solved, given)
     if found is not None:
         return found.solution, found.unavoidable, found.first
     return solved(instance, begin, {**given, "time_limit_s": clock.budget_s()}, loss), unavoidable(instance, loss), None

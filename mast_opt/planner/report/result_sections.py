@@ -1,5 +1,6 @@
 """Answers of the analyses as sections: what a terminal shows, and what is written into files."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -31,7 +32,7 @@ from mast_opt.problems.registry import kind_of
 MANY = 1000.0
 """Figures from which on plans are compared without decimals."""
 UNPROVEN = "not proven"
-"""Mark of figures of a loss that a better placement could lower."""
+"""Words for a figure of a loss of which nothing is known."""
 DAYS = "days until done"
 OVER = (
     "Days over: those that the steps take beyond the 'days' of the instance; 'mast-opt steps' says what would mend it."
@@ -47,8 +48,11 @@ FIRST_STAGE = (
     "with both plans has the way."
 )
 """Note on a first stage after the loss of regions."""
-UNPROVEN_LOSS = "Not proven: too little time or too large; 'solve --goals' with a longer --time-limit leaves more time."
-"""Note where the worst loss of a region was looked for and not found."""
+UNPROVEN_LOSS = (
+    "At most: a placement of the work that misses no more is known, and a better one may exist; 'solve --goals' with a "
+    "longer --time-limit may prove it. Not proven: no placement is known."
+)
+"""Note where losses of regions are upper bounds, or not known."""
 BILL = (
     "GPUs by the hour and storage in use, and remote reads; GPUs over the supply are not billed. The price of the "
     "purchase is not in it."
@@ -275,17 +279,26 @@ def _missing_rows(
 
     def cell(one: RegionLoss | None, gpus: Callable[[RegionLoss], float], first: bool) -> str:
         """A figure with its marks, and the region in the first row."""
-        return UNPROVEN if one is None else _lost_gpus(one, gpus(one), f" ({one.region})" if worst and first else "")
+        if one is None:
+            return UNPROVEN
+        return missing_words(one, f" ({one.region})" if worst else "") if first else _part(one, gpus(one))
 
     shown_rows = rows if any(losses) else rows[:1]
     return tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in shown_rows)
 
 
-def _lost_gpus(one: RegionLoss, gpus: float, words: str = "") -> str:
-    """GPUs that are missing after a loss, more words, and the mark of those that are not proven. No placement misses
-    less than the work whose data is lost, so that figure needs no proof."""
-    certain = one.proven or gpus - one.lost_gpus < NOTICED
-    return f"{shown(gpus, 'gpus')}{words}{'' if certain else f' ({UNPROVEN})'}"
+def missing_words(one: RegionLoss, words: str = "") -> str:
+    """GPUs that are missing after a loss, and more words. No placement misses less than the work whose data is lost,
+    so that figure needs no proof; any other without one is an upper bound."""
+    if math.isinf(one.missing_gpus):
+        return UNPROVEN
+    certain = one.proven or one.missing_gpus - one.lost_gpus < NOTICED
+    return f"{'' if certain else 'at most '}{shown(one.missing_gpus, 'gpus')}{words}"
+
+
+def _part(one: RegionLoss, gpus: float) -> str:
+    """A part of the missing GPUs; unknown where those are an upper bound, but for the work whose data is lost."""
+    return shown(gpus, "gpus") if one.proven or gpus - one.lost_gpus < NOTICED else UNKNOWN
 
 
 def each_loss_sections(figures: Mapping[str, Figures]) -> tuple[Section, ...]:
@@ -295,11 +308,16 @@ def each_loss_sections(figures: Mapping[str, Figures]) -> tuple[Section, ...]:
     rows = [
         (
             losses[0].region,
-            *(_lost_gpus(one, one.missing_gpus, f", {shown(one.unserved_gpus, 'gpus')} still") for one in losses),
+            *(missing_words(one, f", {shown(one.unserved_gpus, 'gpus')} still" * one.proven) for one in losses),
         )
         for losses in sorted(zip(*known.values(), strict=True), key=lambda losses: -losses[0].missing_gpus)
     ]
-    note = "Still: part of these whose work stands still, since its data is lost or it may run nowhere else."
+    note = (
+        "Still: part of these whose work stands still until copies come, since its data is lost (what 'explain --risk' "
+        "counts) or no region that is left has its data and may run it."
+    )
+    if not all(one.proven for losses in known.values() for one in losses):
+        note += f" {UNPROVEN_LOSS}"
     return (Section(EACH_LOSS, (Head("region"), *Form.TEXT.heads(*known)), tuple(rows), note),) if rows else ()
 
 
@@ -342,7 +360,7 @@ def goal_sections(
     if losses:
         rows += _missing_rows("GPUs missing after the worst loss of a region, before any copy", losses, worst=True)
     title = "Before and after" if PLAN in figures else "Plans side by side"
-    note = UNPROVEN_LOSS if None in losses else ""
+    note = "" if all(one is not None and one.proven for one in losses) else UNPROVEN_LOSS
     heads = (Head("figure"), *(Head(name, numeric=True) for name in figures))
     side_by_side = Section(title, heads, tuple(rows), note)
     return side_by_side, *each_loss_sections(figures)

@@ -430,8 +430,9 @@ class AnalysisHooks:
     after_loss: Callable[[Any, Any, str], tuple[Any, Loss]] | None = None
     """(instance, plan, region) → the instance in which only work is placed again after the loss of the region, and that
     loss; None where a kind has no data to lose."""
-    staying: Callable[[Any, Any], Any] = lambda instance, plan: plan
-    """(instance after a loss, plan) → the plan without what is lost, and without work that cannot go on where it is."""
+    placed_soon: Callable[[Any, Any], Any] = lambda instance, plan: plan
+    """(instance after a loss, plan) → a plan of it without a solve: what is left, and other work as far as is soon
+    seen."""
     first_stage: Callable[[Any], Any | None] | None = None
     """The instance after a loss → that in which work is placed again and no data is copied or deleted, None where no
     work that is down may run; None where a kind has no copies."""

@@ -24,8 +24,8 @@ from mast_opt.planner.report.result_sections import (
     UNPROVEN,
     goal_sections,
     lost_data_words,
+    missing_words,
     region_risk_section,
-    shown,
     single_copy_section,
     today_section,
     waiting_sections,
@@ -172,7 +172,7 @@ def _at_risk(risk: Risk, figures: Figures | None) -> Answer:
     value, words = f"{counted(len(risk.single_copies), 'dataset')} with one copy", [_data_lost(risk)]
     if figures is not None and figures.loss is not None:
         words = [f"After the worst loss of a region, {figures.loss.region}, before any copy.", *words, f"{value}."]
-        value = f"{shown(figures.loss.missing_gpus, 'gpus')} GPUs missing"
+        value = f"{missing_words(figures.loss)} GPUs missing"
     elif figures is not None and figures.judged:
         words += [f"GPUs missing after the worst loss of a region: {UNPROVEN}."]
     return Answer("What can go wrong", value, " ".join(words), REGION_RISK)

@@ -11,13 +11,12 @@ from mast_opt.problems.data_placement.analysis.alternatives import WORKLOAD_CHOI
 from mast_opt.problems.data_placement.analysis.dataset_alternatives import DATASET_CHOICES
 from mast_opt.problems.data_placement.analysis.elastic_program import relief
 from mast_opt.problems.data_placement.analysis.joint_periods import JOINT
-from mast_opt.problems.data_placement.analysis.losses import adapted, risk, settle_loss, unavoidable_terms
+from mast_opt.problems.data_placement.analysis.losses import adapted, placed_soon, risk, settle_loss, unavoidable_terms
 from mast_opt.problems.data_placement.analysis.purchases import EXPANSION
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE, with_replicas_only
 from mast_opt.problems.data_placement.goals import least_change
 from mast_opt.problems.data_placement.plan import RELATIONS, Plan, filled, today
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
-from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups, Loss, Rolling
 
 NAMED = 3
@@ -106,15 +105,6 @@ def after_loss(problem: DataPlacement, plan: Plan, region: str) -> tuple[DataPla
     return _placed_again(replace(settled, limits={}), plan.place), loss
 
 
-def staying(problem: DataPlacement, plan: Plan) -> Plan:
-    """The rest of a plan after a loss where no work is placed again; work that breaks a limit by that stands still."""
-    left = adapted(problem, plan)
-    broken = {one.index[0] for one in verify(problem, left).violations if one.index}
-    halted = np.array([name in broken for name in problem.workloads.labels], np.bool_)
-    rows = {"run": halted[left.run_workload], "remote": halted[left.remote_workload]}
-    return left.with_rows(**{name: [column[~out] for column in left.rows(name)] for name, out in rows.items()})
-
-
 def first_stage(problem: DataPlacement) -> DataPlacement | None:
     """The instance with its replicas as they are, where work is placed by the goal ``least-change``; None where no work
     of a lost region may run anywhere."""
@@ -149,7 +139,7 @@ QUESTIONS = AnalysisHooks(
     adapted=adapted,
     loss=settle_loss,
     after_loss=after_loss,
-    staying=staying,
+    placed_soon=placed_soon,
     first_stage=first_stage,
     restarted=restarted,
     risk=risk,

@@ -10,6 +10,7 @@ from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.plan import Plan, today
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
+from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.kind.analysis_hooks import Loss, RegionRisk, Risk, SingleCopy
 from mast_opt.problems.kind.scenario_values import positions
 
@@ -118,6 +119,53 @@ def adapted(scenario: DataPlacement, plan: Plan) -> Plan:
     }
     left = plan.with_rows(**{name: [column[rows] for column in plan.rows(name)] for name, rows in kept.items()})
     return replace(left, place=plan.place & ~gone)
+
+
+def placed_soon(problem: DataPlacement, plan: Plan) -> Plan:
+    """A plan after a loss, found without a solve: what is left of the plan, and other work where all its data is.
+
+    Work that breaks a limit where it is has to wait. Of waiting work the most important is placed first, then the
+    largest, each where it lacks the fewest GPUs. Nothing is placed where that breaks a limit.
+    """
+    left = adapted(problem, plan)
+    broken = {one.index[0] for one in verify(problem, left).violations if one.index}
+    left = _without(left, np.array([name in broken for name in problem.workloads.labels], np.bool_))
+    found = _with_waiting(problem, left)
+    return found if verify(problem, found).ok else left
+
+
+def _without(plan: Plan, work: Bools) -> Plan:
+    """The plan without the runs and remote reads of some work."""
+    rows = {"run": work[plan.run_workload], "remote": work[plan.remote_workload]}
+    return plan.with_rows(**{name: [column[~out] for column in plan.rows(name)] for name, out in rows.items()})
+
+
+def _with_waiting(problem: DataPlacement, plan: Plan) -> Plan:
+    """The plan with work that runs in part or not at all placed whole, as far as data and cores allow."""
+    p, work, option = problem, problem.workloads, problem.options
+    free, cores = np.pad(p.regions.supply_mgpu, ((0, 0), (0, 1))).astype(float), p.regions.cpu_mcores.astype(float)
+    share = plan.run_share / SHARE
+    np.add.at(free, (plan.run_region, plan.run_type), -share * p.option_mgpu[plan.run_workload, plan.run_type])
+    np.add.at(cores, plan.run_region, -share * work.cpu_mcores[plan.run_workload])
+    fits = p.option_regions.copy()
+    for w, i in zip(p.reads.workload.tolist(), p.reads.dataset.tolist(), strict=True):
+        fits[option.workload == w] &= plan.place[i]
+    waits = np.bincount(plan.run_workload, plan.run_share, len(work)) < SHARE
+    rows = []
+    for w in sorted(np.flatnonzero(waits).tolist(), key=lambda w: (work.tier[w], -p.fewest_mgpu[w])):
+        at, r = np.nonzero(fits & (option.workload == w)[:, None] & (cores >= work.cpu_mcores[w]))
+        if not len(at):
+            waits[w] = False
+            continue
+        room = free[r, option.gpu_type[at]]
+        lacks = np.maximum(option.mgpu[at] - np.maximum(room, 0), 0)
+        best = np.lexsort((option.mgpu[at] - room, lacks))[0]
+        rows.append((w, r[best], option.gpu_type[at[best]], SHARE))
+        free[rows[-1][1:3]] -= option.mgpu[at[best]]
+        cores[r[best]] -= work.cpu_mcores[w]
+    kept = _without(plan, waits)
+    every = np.concatenate([np.stack(kept.rows("run"), axis=1), np.array(rows, np.int64).reshape(-1, 4)])
+    return kept.with_rows(run=list(every[np.lexsort(every.T[::-1])].T.copy()))
 
 
 def risk(problem: DataPlacement, plan: Plan | None) -> Risk:

@@ -352,6 +352,21 @@ def test_what_is_sold_out_and_what_is_everything_on_offer(monkeypatch: pytest.Mo
     assert answer.message == "280 USD for 1 period; this is everything on offer, needed or not"
 
 
+def test_a_given_plan_at_the_target_is_that_of_the_first_period() -> None:
+    """Both jobs run at home, with all data in both regions; with half as much demand again, one has to go."""
+    problem = moving(20)
+    now = kind_of(problem).analysis.current_plan(problem)
+    assert now is not None
+    wide = kind_of(problem).analysis.hooks().adapted(problem, replace(now, place=np.ones_like(now.place)))
+    answer = mast_opt.buy_in_time(problem, quarters()[:2], start=wide, solver="highs", threads=1)
+    assert np.array_equal(answer.periods[0].plan.place, wide.place)
+    assert order_date_sections(answer)[2].note.count("q1 has the given plan.") == 1
+    assert "given" not in answer.message
+    grown = mast_opt.Scenario("q2", {"grow_demand": {"all": 1.5}}, begins_day=30)
+    other = mast_opt.buy_in_time(problem, [grown], start=wide, solver="highs", threads=1)
+    assert other.message.endswith("the given plan is not at the target in q2")
+
+
 def test_a_heuristic_goes_from_period_to_period() -> None:
     answer = mast_opt.buy_in_time(growing(), quarters(), solver="tetris", threads=1, time_limit_s=30.0)
     assert answer.status is Status.FEASIBLE

@@ -40,7 +40,10 @@ def command(
     tier: Annotated[int | None, at_least(0, "Only work up to this tier counts; all unless given.")] = None,
     budget: Annotated[float | None, at_least(0, "The most to spend, USD.")] = None,
     within: Annotated[int | None, at_least(0, "Only what can be used after so many days.")] = None,
-    plan: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
+    plan: Annotated[
+        Path | None,
+        Parameter(help="A plan to begin from; with --periods, that of the first period if it is at the target."),
+    ] = None,
     periods: Annotated[
         Path | None, Parameter(help="A file of periods, as of 'mast-opt periods': what to order when for all of them.")
     ] = None,
@@ -97,12 +100,12 @@ def command(
         if instance_out is not None:
             check_target(problem, instance_out, force=force)
     if periods is not None:
-        single = {"--budget": budget, "--within": within, "--plan": plan}
+        single: dict[str, object] = {"--budget": budget, "--within": within}
         single |= {"--instance-out": instance_out}
         unfit = [name for name, value in single.items() if value is not None]
         if unfit:
             raise UsageError(f"--periods is about several instances; leave out {', '.join(unfit)}")
-        asked: dict[str, Any] = {"target": target, "tier": tier, "solver": solver, "params": chosen}
+        asked: dict[str, Any] = {"target": target, "tier": tier, "solver": solver, "start": start, "params": chosen}
         return _in_time(run, problem, periods, limits, asked, out, begin, plan_out)
     if begin is not None:
         raise UsageError("--begin dates the orders of --periods; state both")

@@ -24,6 +24,9 @@ PLAN_SHARE = 0.6
 POOR = 10.0
 """Objective of a plan over that of the plan from today, from which on the latter is shown."""
 
+GIVEN = "given"
+"""Solver of a plan that is the first period's as it was given."""
+
 Dated = Sequence[tuple[Question, Scenario, int]]
 """Question, changes and first day of each period."""
 
@@ -93,15 +96,23 @@ def plans_of(
 
     Args:
         steps: of all purchases up to each period.
-        known: a plan at the target of each period, from today.
+        known: a plan that is the first period's where it is at the target, or None, and then one at the target of
+            each period, from today.
         tell: called with the name of each period.
     """
     assert hooks.rolling is not None
-    first, left, own = every[0][0], len(every), known[0]
+    first, left, (given, *known) = every[0][0], len(every), known
+    own = known[0]
 
     def solve(instance: Problem[Any], start: object, _: Solution[Any] | None) -> Solution[Any]:
         timed = Clock(clock.budget_s(1.0 if left == 1 else PLAN_SHARE / left))
         served = first.hooks.served(instance)
+        if given is not None and not chain.done:
+            plan = hooks.adapted(served, given)
+            verdict = first.judged(served, plan)
+            if verdict.ok:
+                kind, value = first.kind.name, verdict.objective
+                return Solution(kind, GIVEN, Status.FEASIBLE, plan, verdict, value, None, None, GIVEN, 0, {})
         return plan_within(first, served, [start, own, first.hooks.refilled(served, own)], solver, params, timed)
 
     chain = Chain(first.kind, hooks, hooks.rolling, solve, params.cancel, solver not in first.kind.solvers.heuristics)

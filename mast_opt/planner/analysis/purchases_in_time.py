@@ -16,7 +16,7 @@ from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import Event, SolveParams, Status
 from mast_opt.core.wording import counted, listed, plain
 from mast_opt.planner.analysis.common import asked, exact_solver
-from mast_opt.planner.analysis.purchase_plans import Dated, PeriodPurchases, plans_of
+from mast_opt.planner.analysis.purchase_plans import GIVEN, Dated, PeriodPurchases, plans_of
 from mast_opt.planner.analysis.purchase_question import (
     OUT_OF_REACH,
     SLACK,
@@ -36,7 +36,7 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip, frozen
 from mast_opt.problems.mip.extensive import extensive
 from mast_opt.problems.mip.transforms import Extension, extended
-from mast_opt.problems.registry import SolverName
+from mast_opt.problems.registry import SolverName, check_plan
 
 LEAST_STEP = Fraction(1, 2000)
 """Relative precision of the least target that is in reach."""
@@ -85,6 +85,7 @@ def buy_in_time(
     target: Fraction | float = 1,
     tier: int | None = None,
     solver: SolverName = DEFAULT_SOLVER,
+    start: PlanT | None = None,
     params: BuyParams | Mapping[str, object] | None = None,
     on_event: Callable[[Event], None] | None = None,
     **limits: Unpack[SolveLimits],
@@ -101,6 +102,7 @@ def buy_in_time(
         problem: an instance with candidates.
         periods: their changes, which stay, as in ``plan_periods``.
         target, tier, solver, params, limits: as in ``buy``.
+        start: a plan of the instance; where it is at the target in the first period, it is the plan of it.
         on_event: called when a MIP solver turns to a period (``stage``), with the price and bound that are known.
 
     Raises:
@@ -111,6 +113,7 @@ def buy_in_time(
         raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
     check_scenarios(kind, periods)
     ratio, chosen = positive("target", target), params_given(params)
+    problem = problem if start is None else check_plan(kind, problem, start)
     given = replace(params_of(limits), on_event=on_event)
     rehearse(kind, needed(kind, solver, problem), given.cancel)
     every = [
@@ -132,7 +135,9 @@ def buy_in_time(
     def tell(name: str) -> None:
         _tell(given, clock, usd, orders.bound_usd, f"plan of {name}")
 
-    found = plans_of(problem, every, hooks, orders.steps, orders.plans, solver, quiet, clock, tell)
+    found = plans_of(problem, every, hooks, orders.steps, (start, *orders.plans), solver, quiet, clock, tell)
+    if start is not None and found and found[0].planned.solution.solver != GIVEN:
+        answer = replace(answer, message=f"{answer.message}; the given plan is not at the target in {found[0].name}")
     return replace(answer, periods=found)
 
 

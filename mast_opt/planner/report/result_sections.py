@@ -16,6 +16,7 @@ from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.migration_plan import Way
 from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.periods import Period, Periods
+from mast_opt.planner.analysis.purchase_plans import GIVEN
 from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from mast_opt.planner.analysis.region_loss import RegionLoss
@@ -576,6 +577,7 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
     note = MOVE_FIRST if rows else "Nothing has to be bought."
     plans, figures = period_sections(Periods(answer.kind, tuple(one.planned for one in answer.periods), 0), begin)
     notes = [CHAINED, *(f"{one.name}: {one.from_today}." for one in answer.periods if one.from_today)]
+    notes += [f"{one.name} has the given plan." for one in answer.periods if one.planned.solution.solver == GIVEN]
     wide = [f"{one.name} {_open(one.planned.solution)}" for one in answer.periods if _is_wide(one.planned.solution)]
     notes += [f"More time (--time-limit) may find better ones: {'; '.join(wide)}."] if wide else []
     found = (
@@ -589,7 +591,7 @@ def order_date_sections(answer: PurchasesInTime[Any], begin: date | None = None)
 
 def _is_wide(solution: Solution[Any]) -> bool:
     """Whether the gap of a period's plan is wide, which the status of the price says nothing about."""
-    return solution.gap is None or solution.gap > WIDE
+    return solution.solver != GIVEN and (solution.gap is None or solution.gap > WIDE)
 
 
 def _open(solution: Solution[Any]) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 import mast_opt
 from mast_opt import Scenario
 from mast_opt.planner.report.change_sections import stopped_sections
 from mast_opt.planner.report.html.content import report
-from mast_opt.planner.report.result_sections import recovery_sections
+from mast_opt.planner.report.result_sections import recovery_sections, waiting_sections
 from mast_opt.planner.report.terminal.analysis import show_whatif
 from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.migration.kept_runs import kept_runs
 from mast_opt.problems.data_placement.migration.plan_rows import _by_tier
+from mast_opt.problems.data_placement.plan import Plan, filled
 from mast_opt.problems.kind.migration_plan import Move
 from mast_opt.problems.kind.presentation import Section
 from tests.instance_rows import DataRows
@@ -49,8 +52,8 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
         ("second", 1, 4.0, 2, "after room in full"),
         ("1 workload", 0, 4.0, None, "data is lost"),
     )
-    assert without.rows == (("second", 1, "full", "a100", 4.0, 4.0, None),)
-    assert "GPUs missing: tier 1: 4 then 0." in without.note
+    assert without.rows == (("second", 1, "full", "a100", 4.0, 4.0, None, "day 1", "day 2"),)
+    assert "GPUs missing: tier 1 a100: 4 then 0." in without.note
     assert one.first is not None
     assert one.solution.plan is not None
     for plan in (one.first, one.solution.plan):
@@ -76,7 +79,7 @@ def test_without_copies_there_is_one_stage() -> None:
     answer, (work, without) = recovered(limits={"copied_tb": 0})
     assert answer.outcomes[0].first is None
     assert [row[-1] for row in work.rows] == ["at once", "no GPUs free: 4 of 4 wait", "data is lost"]
-    assert without.rows == (("second", 1, "full", "a100", 4.0, 4.0),)
+    assert without.rows == (("second", 1, "full", "a100", 4.0, 4.0, "day 1", "the plan has none for it"),)
 
 
 def test_the_unavoidable_part_is_that_of_the_plan_from_the_first_stage() -> None:
@@ -118,4 +121,46 @@ def test_work_of_lost_regions_is_said_to_stand_still() -> None:
     console = Console(file=io.StringIO(), width=200)
     show_whatif(console, "company", answer)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "it: with the base plan, work that used 12 GPUs in lost regions stands still." in text
+    assert "it: today, before any plan, work that uses 12 GPUs runs in the lost regions; it stops with them." in text
+
+
+def moved_in_vain() -> tuple[DataPlacement, Plan]:
+    """``old`` runs in ``one`` and reads there; the plan moves it to ``two``, where ``other`` takes all GPUs."""
+    builder = DataRows("moved in vain", remote_reads="price", days=9)
+    for region in ("one", "two"):
+        builder.add_region(region, storage_tb=9, cpu_cores=9, gpus={"a100": 4})
+    builder.add_link("one", "two", tb_per_day=9, usd_per_tb=5)
+    for name, region in (("old", "one"), ("other", "two")):
+        builder.add_dataset(f"data-{name}", size_tb=2, replicas=[region])
+        reads = {f"data-{name}": 1}
+        builder.add_workload(name, tier=1, cpu_cores=0, gpus={"a100": 4}, reads=reads, current_region=region)
+    problem = builder.build()
+    runs = [np.array(column) for column in ([0, 1], [1, 1], [0, 0], [1000, 1000])]
+    return problem, filled(problem, problem.datasets.stored, runs)
+
+
+def test_running_work_does_not_move_to_where_it_only_waits() -> None:
+    problem, plan = moved_in_vain()
+    kept = kept_runs(problem, plan)
+    assert kept.run_region.tolist() == [0, 1]
+    assert not len(kept.remote_workload)
+    assert kept_runs(problem, kept) is kept
+
+
+def test_a_move_without_gpus_is_a_stop_and_remote_reads_have_days_and_prices() -> None:
+    problem, plan = moved_in_vain()
+    back = filled(problem, plan.place, [np.array(column) for column in ([0, 1], [0, 1], [0, 0], [1000, 1000])])
+    order = mast_opt.steps(problem, plan, then=[back])
+    assert [(move.action, move.destination) for move in order.moves] == [
+        ("stop", "waits: two a100"),
+        ("move", "one a100"),
+    ]
+    ((waiting,), ()) = order.waiting
+    assert (waiting.what, waiting.day, waiting.until) == ("old", 0, 0)
+    (read,) = order.remote
+    assert (read.what, read.region, read.datasets, read.sources) == ("old", "two", ("data-old",), ("one",))
+    assert (read.tb_a_day, read.usd_a_day, read.until, read.usd) == (1.0, 5.0, 0, 0.0)
+    alone = mast_opt.steps(problem, plan)
+    assert [(one.day, one.until) for one in alone.waiting[0]] == [(0, None)]
+    titles = [section.title for section in waiting_sections(alone)]
+    assert titles == ["Work without GPUs", "Work that reads from other regions"]

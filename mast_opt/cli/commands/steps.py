@@ -86,6 +86,7 @@ def command(
         late=order.late or None,
         stuck=[asdict(stuck) for stuck in order.stuck],
         waiting=[[asdict(row) for row in rows] for rows in order.waiting],
+        remote=[{**asdict(one), "usd": one.usd} for one in order.remote],
         relief=list(order.relief),
         unit=order.unit,
         waves=order.waves,

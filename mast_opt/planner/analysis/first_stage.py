@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 from mast_opt.core.errors import UsageError
-from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.analysis.migration_plan import executable, steps
 from mast_opt.planner.analysis.region_loss import unavoidable
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.clock import Clock
@@ -58,7 +58,7 @@ def recovery(
     if at_once is None:
         return None
     early = solved(at_once, begin, {**limits, "time_limit_s": clock.budget_s(FIRST_SHARE)}, loss).plan
-    first = None if early is None else made_for(problem, early)
+    first = None if early is None else executable(problem, made_for(problem, hooks.kept_runs(problem, early)))
     started = {one.what for one in _down(problem, first) if one.days is not None}
     if first is None or not started:
         return None

@@ -10,12 +10,14 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, listed, plain
 from mast_opt.planner.solving.last_pass import SLACK, as_good
-from mast_opt.problems.kind.migration_plan import COPIES, Order, Stopped
+from mast_opt.problems.kind.migration_plan import COPIES, Order, RemoteRead, Stopped, Waiting
 from mast_opt.problems.kind.origin import Origin, made_for
 from mast_opt.problems.kind.overrides import NO_OVERRIDES, Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
 
+SHARES = 1000
+"""Shares are whole thousandths."""
 REMAINDERS = "parts of workloads of less than a GPU are too small to be moved, and stay with the rest of their workload"
 """Note on steps to a plan that has such parts."""
 
@@ -87,8 +89,56 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         stopped=(*(_served(one, first, second) for one in first.stopped if one.days is not None), *later),
         notes=tuple(dict.fromkeys((*first.notes, note, *second.notes))),
         late="; ".join(filter(None, [first.late, second.late])),
-        waiting=(*first.waiting, *second.waiting),
+        waiting=(*(tuple(_until(one, second, day) for one in rows) for rows in first.waiting), *_later(second, day)),
+        gets=(*first.gets, *((what, on + day) for what, on in second.gets)),
+        remote=_remote_reads(first, second, day),
     )
+
+
+def _until(one: Waiting, second: Order, day: int) -> Waiting:
+    """Work that waits in the first of two plans, with the day on which the second one gives it its GPUs.
+
+    Of work that shares a place in the first plan, the second may count another as that which waits; then it is the day
+    on which this one moves, or the last on which any gets its GPUs.
+    """
+    moves, gets = [move for move in second.moves if move.what == one.what], dict(second.gets)
+    waits = one.what in {row.what for rows in second.waiting for row in rows}
+    if one.until is not None or waits or any(move.target is None for move in moves):
+        return one
+    days = [move.day or 0 for move in moves] or list(gets.values()) or [(second.days or 1) - 1]
+    return replace(one, until=gets.get(one.what, max(days)) + day)
+
+
+def _later(second: Order, day: int) -> list[tuple[Waiting, ...]]:
+    """Work that waits in the second of two plans, with its days counted from the first step."""
+    return [tuple(replace(one, day=one.day + day) for one in rows) for rows in second.waiting]
+
+
+def _remote_reads(first: Order, second: Order, day: int) -> tuple[RemoteRead, ...]:
+    """Remote reads of two plans: those of the first end when the data arrives or the work leaves in the second."""
+    then = [(one.what, one.region, one.tb_a_day) for one in second.remote]
+    known = [(one.what, one.region, one.tb_a_day) for one in first.remote]
+    gets = dict(second.gets)
+    waits = {(row.what, row.region) for rows in first.waiting for row in rows if row.missing >= row.gpus}
+    rows = []
+    for key, one in zip(known, first.remote, strict=True):
+        ends = one.until if key in then or one.until is not None else _read_until(one, second, day)
+        begins = day + gets.get(one.what, 0) if (one.what, one.region) in waits else one.day
+        rows.append(replace(one, day=begins if ends is None else min(begins, ends), until=ends))
+    new = (one for key, one in zip(then, second.remote, strict=True) if key not in known)
+    return (*rows, *(replace(one, day=one.day + day) for one in new))
+
+
+def _read_until(one: RemoteRead, second: Order, day: int) -> int:
+    """Day on which a second plan ends a remote read: its last dataset has arrived, or the work has left the region."""
+    arrives, left, leaves = 0, one.share, second.days or 0
+    for move in second.moves:
+        if move.action in COPIES and move.what in one.datasets and move.target == one.region:
+            arrives = max(arrives, (move.day or 0) + move.days)
+        if move.what == one.what and move.source == one.region:
+            left -= move.share or 0.0
+            leaves = min(leaves, move.day or 0) if left <= 0.5 / SHARES else leaves
+    return day + min(arrives or leaves, leaves)
 
 
 def _served(one: Stopped, first: Order, second: Order) -> Stopped:
@@ -97,7 +147,8 @@ def _served(one: Stopped, first: Order, second: Order) -> Stopped:
     if one.runs or one.what in still:
         return one
     rooms = dict.fromkeys(row.region for rows in first.waiting for row in rows if row.what == one.what)
-    return replace(one, days=first.free_day + (second.days or 1), room_in=tuple(rooms), gpus_missing=0.0)
+    on = dict(second.gets).get(one.what, (second.days or 1) - 1)
+    return replace(one, days=first.free_day + on + 1, room_in=tuple(rooms), gpus_missing=0.0)
 
 
 def _steps(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> Order:

@@ -108,7 +108,7 @@ def order_sections(order: Order) -> tuple[Section, ...]:
     """Sections on the steps to a plan, then work that stops on the way and what is stuck."""
     found = [moves_section(order)] if order.moves else []
     stuck = (stuck_section(order),) if order.stuck else ()
-    return (*found, *stopped_sections(order), *waiting_sections(order.waiting), *stuck)
+    return (*found, *stopped_sections(order), *waiting_sections(order), *stuck)
 
 
 def stuck_section(order: Order) -> Section:

@@ -25,7 +25,7 @@ from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.analysis_hooks import Loss, Risk
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.kind.migration_plan import Waiting, waits_for
+from mast_opt.problems.kind.migration_plan import Order, waits_for
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, listed
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.registry import kind_of
@@ -82,6 +82,9 @@ WITHOUT_GPUS = (
     "already, then to the largest; the rest waits."
 )
 """Note on work that has no GPUs."""
+NONE_FOR_IT = "the plan has none for it"
+"""Words on work to which no plan gives GPUs."""
+REMOTE = "Work that reads from other regions"
 USED = "GPUs are those that it used; missing ones are counted by the fewest with which it can run."
 """Note on GPUs of work that ran in lost regions."""
 STAGES = ("first stage", "then")
@@ -213,32 +216,63 @@ def recovery_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
             )
             note = USED + (f" {FIRST_STAGE}" if one.first is not None else "")
             found.append(Section(f"Work of lost regions, {one.name}", (*heads, Head("how")), rows, note))
-        found += waiting_sections(one.waiting, f", {one.name}", STAGES)
+        if one.order is not None and one.after_loss is not None:
+            found += waiting_sections(one.order, f", {one.name}", STAGES)
     return tuple(found)
 
 
-def waiting_sections(waiting: Sequence[Sequence[Waiting]], of: str = "", stages: Sequence[str] = ()) -> list[Section]:
-    """Section on work without GPUs once plans are carried out; nothing where all work has its GPUs.
+def waiting_sections(order: Order, of: str = "", stages: Sequence[str] = ()) -> list[Section]:
+    """Sections on work without GPUs and on remote reads once plans are carried out, as far as there are any.
 
     Args:
-        waiting: the work without GPUs after each plan.
+        order: the steps to the plans.
         of: words that follow the title.
         stages: a word for each plan; its number unless given.
     """
-    rows: dict[tuple[Cell, ...], list[Cell]] = {}
-    tiers: dict[int, list[float]] = {}
+    waiting, rows = order.waiting, dict[tuple[Cell, ...], list[Cell]]()
+    tiers: dict[tuple[int, str], list[float]] = {}
+    asked: dict[tuple[Cell, ...], float] = {}
+    days: dict[tuple[Cell, ...], tuple[Cell, Cell]] = {}
     for number, found in enumerate(waiting):
         for one in found:
-            row = rows.setdefault((one.what, one.tier, one.region, one.gpu_type), [0.0, *(None for _ in waiting)])
-            row[0], row[number + 1] = one.gpus, one.missing
-            tiers.setdefault(one.tier, [0.0] * len(waiting))[number] += one.missing
+            key = one.what, one.tier, one.region, one.gpu_type
+            row = rows.setdefault(key, [0.0, *(None for _ in waiting)])
+            asked[key] = max(asked.get(key, 0.0), one.gpus)
+            row[0], row[number + 1] = asked[key], one.missing
+            days.setdefault(key, (on_day(order, one.day), on_day(order, one.until) or NONE_FOR_IT))
+            tiers.setdefault((one.tier, one.gpu_type), [0.0] * len(waiting))[number] += one.missing
     names = stages or [f"plan {number}" for number in range(1, len(waiting) + 1)]
     after = ("GPUs missing",) if len(waiting) == 1 else [f"missing, {name}" for name in names]
     heads = (Head("work"), Head("tier", Form.COUNT), Head("region"), Head("type"), *Form.GPUS.heads("GPUs", *after))
-    by_tier = ", ".join(f"tier {tier}: {' then '.join(map(gpus, each))}" for tier, each in sorted(tiers.items()))
+    heads += (Head("from"), Head("until"))
+    by_tier = ", ".join(
+        f"tier {tier} {kind}: {' then '.join(map(gpus, each))}" for (tier, kind), each in sorted(tiers.items())
+    )
     note = f"{WITHOUT_GPUS} GPUs missing: {by_tier}."
-    table = tuple((*key, *row) for key, row in sorted(rows.items(), key=lambda one: one[0][1:2]))
-    return [Section(f"Work without GPUs{of}", heads, table, note)] if rows else []
+    table = tuple((*key, *row, *days[key]) for key, row in sorted(rows.items(), key=lambda one: one[0][1:2]))
+    return [*([Section(f"Work without GPUs{of}", heads, table, note)] if rows else []), *_remote_sections(order, of)]
+
+
+def _remote_sections(order: Order, of: str) -> list[Section]:
+    """Section on work that reads from other regions on the way or in the plan; nothing without."""
+    heads = (Head("work"), Head("runs in"), Head("reads from"), *Form.AMOUNT.heads("TB a day", "USD a day"))
+    rows = tuple(
+        (
+            *(one.what, one.region, ", ".join(one.sources), one.tb_a_day, one.usd_a_day),
+            *(on_day(order, one.day), on_day(order, one.until) or "stays", one.usd),
+        )
+        for one in order.remote
+    )
+    a_day = (sum(one.tb_a_day for one in order.remote), sum(one.usd_a_day for one in order.remote))
+    ends = sum(one.usd or 0.0 for one in order.remote)
+    note = f"Together {plain(a_day[0])} TB and {a_day[1]:,.0f} USD a day; {ends:,.0f} USD for those that end."
+    heads += (Head("from"), Head("until"), Head("USD until then", Form.AMOUNT))
+    return [Section(f"{REMOTE}{of}", heads, rows, note)] if rows else []
+
+
+def on_day(order: Order, day: int | None) -> str | None:
+    """A day of the steps in words: its date where that of the first is known, else its number from 1 on."""
+    return None if day is None else order.date_of(day) or f"day {day + 1}"
 
 
 def _starts(one: Outcome[Any]) -> tuple[tuple[Cell, ...], ...]:

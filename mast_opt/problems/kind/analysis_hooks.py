@@ -436,6 +436,8 @@ class AnalysisHooks:
     first_stage: Callable[[Any], Any | None] | None = None
     """The instance after a loss → that in which work is placed again and no data is copied or deleted, None where no
     work that is down may run; None where a kind has no copies."""
+    kept_runs: Callable[[Any, Any], Any] = lambda instance, first: first
+    """(instance after a loss, its first stage) → the first stage without moves of running work that gain nothing."""
     restarted: Callable[[Any, Any, Loss], tuple[Any, Loss]] | None = None
     """(instance after a loss, its first stage, the loss) → the instance once that is carried out, and the loss as
     counted from there."""

@@ -23,6 +23,7 @@ class Move:
     """Label of what it is done to."""
     source: str | None
     target: str | None
+    """Of a ``stop``: where the work waits for GPUs; None where the plan does not serve it."""
     amount: float | None = None
     """Amount in ``unit``; for a copy over several days, the volume of each day."""
     day: int | None = None
@@ -52,7 +53,8 @@ class Move:
     @property
     def destination(self) -> str | None:
         """Destination of a migration step in words, with the GPU type of work that will run there."""
-        return self._place(self.target, self.gpu_type)
+        place = self._place(self.target, self.gpu_type)
+        return f"waits: {place}" if self.action == "stop" and place else place
 
     def _place(self, place: str | None, gpu_type: str | None) -> str | None:
         """Place of a migration step in words, with its GPU type."""
@@ -115,6 +117,33 @@ class Waiting:
     """GPUs that it asks for in this region, of this type."""
     missing: float
     """GPUs of these that it does not get."""
+    day: int = 0
+    """Day from which it waits; 0 for work that waits today."""
+    until: int | None = None
+    """Day on which it gets its GPUs; None where no plan has them for it."""
+
+
+@dataclass(frozen=True)
+class RemoteRead:
+    """Data that work in a region reads from other regions once a plan is carried out."""
+
+    what: str
+    region: str
+    datasets: tuple[str, ...]
+    sources: tuple[str, ...]
+    share: float
+    """Share of the workload that reads there, up to 1."""
+    tb_a_day: float
+    usd_a_day: float
+    day: int = 0
+    """Day from which it reads there; 0 for work that runs there today."""
+    until: int | None = None
+    """Day on which a later plan ends it; None where no plan does."""
+
+    @property
+    def usd(self) -> float | None:
+        """USD until it ends; None where it does not."""
+        return None if self.until is None else self.usd_a_day * (self.until - self.day)
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,6 +169,10 @@ class Order(Summarised):
     """Date of the first day; None where days are only counted."""
     waiting: tuple[tuple[Waiting, ...], ...] = ()
     """Work without GPUs once each plan is carried out, one plan after another."""
+    gets: tuple[tuple[str, int], ...] = ()
+    """(work that has too few GPUs today, day on which the steps give it all of them)"""
+    remote: tuple[RemoteRead, ...] = ()
+    """Reads from other regions once the plans are carried out, and those of a plan that a later one ends."""
 
     def _summary(self) -> Summary:
         """Summary of the order of moves."""

@@ -93,7 +93,7 @@ def story(
     calendar = None if order is None else _calendar(order)
     if order is not None:
         answers.insert(2, replace(_days(order), more=CALENDAR if calendar else ""))
-        sections += [down_section(order), *waiting_sections(order.waiting)]
+        sections += [down_section(order), *waiting_sections(order)]
     hooks = kind.analysis.hooks()
     if answers and hooks.risk is not None:
         risk = hooks.risk(problem, plan)

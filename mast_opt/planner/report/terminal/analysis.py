@@ -140,8 +140,9 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
     print_words(console, f"{answer.base_words} {over_words(answer)}".strip(), style="dim")
     for one in outcomes:
         if one.down_gpus:
-            words = f"{one.name}: with the base plan, work that used {gpus(one.down_gpus)} GPUs in lost regions stands"
-            print_words(console, f"{words} still.")
+            when = "once the base plan is carried out" if answer.given else "today, before any plan"
+            words = f"{one.name}: {when}, work that uses {gpus(one.down_gpus)} GPUs runs in the lost regions"
+            print_words(console, f"{words}; it stops with them.")
         if one.unavoidable:
             words = (
                 f"{one.name}: {plain(one.unavoidable)} of the objective is work whose data is lost, whatever the plan"

@@ -8,12 +8,13 @@ from itertools import chain
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.core.wording import counted, gpus
+from mast_opt.core.wording import NOTICED, counted, gpus
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
+from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.steps import RunStep, Step
-from mast_opt.problems.data_placement.migration.waiting_work import waiting_work
+from mast_opt.problems.data_placement.migration.waiting_work import waiting_work, waits
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
@@ -42,6 +43,8 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
     ordered = (sorted(part, key=lambda move: (move.what, move.target or "")) for part in parts)
     moves = sorted(chain.from_iterable(ordered), key=lambda move: move.wave)
     moves = moves if data or not p.gone.any() else _by_tier(p, moves)
+    moves = [replace(one, action="stop") if _only_waits(one) else one for one in moves]
+    since, gets = waits(p, plan, moves)
     stuck = [
         Stuck(
             p.datasets.labels[blocked.dataset],
@@ -67,8 +70,15 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         (*(_stopped(p, stop) for stop in found.stops), *_down(p, plan, found, missing)),
         (*_notes(p, found), *_other_sources(p, plan, found)),
         late=lateness(p, plan, found),
-        waiting=(waiting,),
+        waiting=(tuple(replace(one, day=since.get(one.what, 0)) for one in waiting),),
+        gets=gets,
+        remote=remote_reads(p, plan, moves),
     )
+
+
+def _only_waits(move: Move) -> bool:
+    """Whether running work leaves its GPUs by a step, and gets none where it goes."""
+    return move.action == "move" and bool(move.amount) and move.gpus_missing >= (move.amount or 0.0) - NOTICED
 
 
 def _missing_parts(p: DataPlacement, waiting: Sequence[Waiting]) -> Missing:

@@ -1,13 +1,16 @@
 """Work that has no GPUs once a data-placement plan is carried out, where more are asked than there are."""
 
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
 import numpy as np
 
 from mast_opt.core.units import MILLI
 from mast_opt.core.wording import NOTICED
-from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
+from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
-from mast_opt.problems.kind.migration_plan import Waiting
+from mast_opt.problems.kind.migration_plan import Move, Waiting
 
 
 def waiting_work(problem: DataPlacement, plan: Plan) -> tuple[Waiting, ...]:
@@ -43,3 +46,45 @@ def waiting_work(problem: DataPlacement, plan: Plan) -> tuple[Waiting, ...]:
         if amount >= NOTICED
     ]
     return tuple(sorted(found, key=lambda one: (one.tier, -one.missing, one.what)))
+
+
+def waits(
+    problem: DataPlacement, plan: Plan, moves: Sequence[Move]
+) -> tuple[Mapping[str, int], tuple[tuple[str, int], ...]]:
+    """The days between which work waits on the way to a plan.
+
+    Returns:
+        Work that waits once the steps are done → day since which it does, 0 for work that waits today; and the work
+        that waits today and then does not, with the day on which it gets its GPUs.
+    """
+    p, cells = problem, todays_cells(problem, plan)
+    last = {one.what for one in waiting_work(p, plan)}
+    first = {one.what for one in waiting_work(p, _with_runs(plan, cells))}
+    since, before = dict.fromkeys(first & last, 0), first
+    gets: dict[str, int] = {}
+    work, regions = ({name: n for n, name in enumerate(one.labels)} for one in (p.workloads, p.regions))
+    types = {name: k for k, name in enumerate((*p.gpu_types, None))}
+    steps = [one for one in moves if one.what in work and one.share is not None] if first or last else []
+    for _, group in groupby(steps, key=lambda one: one.wave):
+        wave = list(group)
+        for one in wave:
+            runs, share = cells[work[one.what]], round((one.share or 0.0) * SHARE)
+            for place, kind, sign in (
+                (one.source, one.from_type if one.target else one.gpu_type, -1),
+                (one.target, one.gpu_type, 1),
+            ):
+                if place is not None:
+                    cell = regions[place], types[kind]
+                    runs[cell] = runs.get(cell, 0) + sign * share
+        now, day = {one.what for one in waiting_work(p, _with_runs(plan, cells))}, wave[0].day or 0
+        since |= dict.fromkeys(now - before, day)
+        gets |= dict.fromkeys((before - now) & first, day)
+        before = now
+    runs_then = {p.workloads.labels[w] for w in np.unique(plan.run_workload).tolist()}
+    return since, tuple((name, day) for name, day in sorted(gets.items()) if name in runs_then - last)
+
+
+def _with_runs(plan: Plan, cells: Mapping[int, Mapping[Cell, int]]) -> Plan:
+    """The plan with the runs of these places."""
+    rows = sorted((w, *cell, share) for w, runs in cells.items() for cell, share in runs.items() if share > 0)
+    return plan.with_rows(run=list(np.array(rows, np.int64).reshape(-1, 4).T.copy()))

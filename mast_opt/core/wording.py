@@ -20,6 +20,10 @@ UNKNOWN = "–"
 ROUNDING = 1e-9
 """Shares up to this come from rounding and are written as 0."""
 
+RESTORE = (
+    "Where a backup outside has lost data, add a row of it to 'replicas', in a region that is left, and plan again."
+)
+"""Sentence on what brings lost data back."""
 NOTICED = 0.1
 """Least amount of GPUs, TB or USD that is shown: shares in thousandths leave smaller remainders."""
 SAME_RATIO = 5e-4

@@ -10,6 +10,7 @@ from rich.console import Console
 
 import mast_opt
 from mast_opt import Scenario
+from mast_opt.core.wording import RESTORE
 from mast_opt.planner.report.change_sections import stopped_sections
 from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.result_sections import recovery_sections, waiting_sections
@@ -70,8 +71,13 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
     assert [len(found) for found in order.waiting] == [1, 0]
     assert [move.gpus_missing for move in order.moves if move.action == "start"] == [0.0, 4.0]
     down = stopped_sections(mast_opt.steps(one.problem, one.first))[0]
-    assert [row[-3:] for row in down.rows] == [(1, 1, None), (None, None, 4.0), (None, None, None)]
+    assert [row[-4:] for row in down.rows] == [
+        (1, 1, None, None),
+        (None, None, 4.0, None),
+        (None, None, None, "data-gone: no copy left"),
+    ]
     assert "No GPUs are free for 1 where they start." in down.note
+    assert order.lost.startswith("no copy is left of dataset data-gone; workload gone cannot run. ")
 
 
 def test_without_copies_there_is_one_stage() -> None:
@@ -100,6 +106,7 @@ def test_a_report_goes_through_the_first_stage() -> None:
     found = report(one.problem, one.solution.plan, losses=False, first=one.first)
     days = next(answered for answered in found.answers if answered.topic == "When it is done")
     assert days.value == f"{one.order.days} days"
+    assert one.order.lost[1:] in days.detail
     assert days.detail.startswith(f"{len(one.order.moves)} steps in {one.order.waves} waves")
     assert ("days until done", "0", f"{one.order.days}") in found.compared[0].rows
 
@@ -122,6 +129,7 @@ def test_work_of_lost_regions_is_said_to_stand_still() -> None:
     show_whatif(console, "company", answer)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "it: today, before any plan, work that uses 12 GPUs runs in the lost regions; it stops with them." in text
+    assert RESTORE in text
 
 
 def moved_in_vain() -> tuple[DataPlacement, Plan]:

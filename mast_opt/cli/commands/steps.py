@@ -83,6 +83,7 @@ def command(
         steps=[{**asdict(move), "date": order.date_of(move.day)} for move in order.moves],
         stopped=[{**asdict(stopped), "date": order.date_of(stopped.day)} for stopped in order.stopped],
         notes=list(order.notes),
+        lost=order.lost or None,
         late=order.late or None,
         stuck=[asdict(stuck) for stuck in order.stuck],
         waiting=[[asdict(row) for row in rows] for rows in order.waiting],

@@ -5,7 +5,7 @@ from datetime import date
 
 from mast_opt.core.dates import date_of
 from mast_opt.core.summary import Summarised, Summary
-from mast_opt.core.wording import noticed, plain
+from mast_opt.core.wording import listed, noticed, plain
 
 COPIES = ("copy", "upload")
 """Actions of steps that may go on over several rows."""
@@ -98,6 +98,8 @@ class Stopped:
     """GPUs that such work asks for where it starts."""
     gpus_missing: float = 0.0
     """GPUs of these that it does not get; see ``Waiting``."""
+    lost_data: tuple[str, ...] = ()
+    """Datasets without any copy that such work reads."""
 
     @property
     def runs(self) -> bool:
@@ -163,6 +165,8 @@ class Order(Summarised):
     """Work that stops and starts again on the way, and work that is down from the start."""
     notes: tuple[str, ...] = ()
     """Sentences on how the order was made that the reader should know."""
+    lost: str = ""
+    """Sentences on data without any copy and the work that waits for it; empty without."""
     late: str = ""
     """Sentence on steps that take longer than they may, with what would mend it; empty where they do not."""
     begin: date | None = None
@@ -232,6 +236,8 @@ class Order(Summarised):
 
 
 def waits_for(one: Stopped) -> str:
-    """Words on the copies or room that work which is down waits for; empty where it starts at once or never."""
+    """Words on the copies or room that work which is down waits for; empty where it starts at once or is refused."""
+    if one.lost_data:
+        return f"{listed(one.lost_data)}: no copy left"
     copies = f"copies of {', '.join(one.waits_for)}" if one.waits_for else ""
     return copies or (f"room in {', '.join(one.room_in)}" if one.room_in else "")

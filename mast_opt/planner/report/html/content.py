@@ -120,6 +120,7 @@ def _days(order: Order) -> Answer:
         stops += f" {counted(len(down), 'workload')} ({gpus(sum(one.gpus for one in down))} GPUs) ran in what is lost: "
         last = max((one.days or 0 for one in down if one.runs), default=0)
         stops += f"{again}, the last after {counted(last, 'day')}."
+        stops += f" {order.lost[:1].upper()}{order.lost[1:]}" if order.lost else ""
     without = order.waiting[-1] if order.waiting else ()
     missing = f", but {gpus(sum(one.missing for one in without))} GPUs are missing" if without else ""
     paid = f" {order.price}." if order.price else ""

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mast_opt.core.solve_result import Status
-from mast_opt.core.wording import UNKNOWN, as_shown, counted, gpus, listed, named, of_term, percent, plain
+from mast_opt.core.wording import RESTORE, UNKNOWN, as_shown, counted, gpus, listed, named, of_term, percent, plain
 from mast_opt.planner.analysis.alternatives import Reasons, grouped
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.marginal_values import Marginals
@@ -143,6 +143,10 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
             when = "once the base plan is carried out" if answer.given else "today, before any plan"
             words = f"{one.name}: {when}, work that uses {gpus(one.down_gpus)} GPUs runs in the lost regions"
             print_words(console, f"{words}; it stops with them.")
+        if one.base_breaks and one.base_verdict is not None:
+            words = f"{one.name}: nothing planned again, the base plan breaks {one.base_verdict.violations[0]}"
+            more = one.base_breaks - 1
+            print_words(console, words + (f"; and {counted(more, 'more limit')}" if more else ""))
         if one.unavoidable:
             words = (
                 f"{one.name}: {plain(one.unavoidable)} of the objective is work whose data is lost, whatever the plan"
@@ -195,6 +199,8 @@ def _show_losses(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
     show_table(console, "Lost data", ("scenario", "lost_datasets", *size, f"lost_{some.noun}s"), rows)
     for name, lost in losses.items():
         print_words(console, f"{name}: {loss_words(lost)}", style="yellow")
+    if size:
+        print_words(console, RESTORE)
 
 
 def loss_words(lost: Loss) -> str:

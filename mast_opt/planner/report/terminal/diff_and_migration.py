@@ -83,7 +83,7 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
         console.print(Text.assemble(("DONE", "bold green"), f"  {_size(order)}"))
     for words in order.relief:
         print_words(console, f"- {words}" + ("" if order.proven else " (there may be less)"))
-    for words in (*order.notes, *filter(None, [order.late])):
+    for words in (*order.notes, *filter(None, [order.late, order.lost])):
         print_words(console, f"- {words}")
     for section in (*change_sections.stopped_sections(order), *result_sections.waiting_sections(order)):
         show_section(console, section, rows)

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.core.wording import NOTICED, counted, gpus
+from mast_opt.core.wording import NOTICED, RESTORE, counted, gpus, named
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
@@ -18,7 +18,7 @@ from mast_opt.problems.data_placement.migration.waiting_work import waiting_work
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
-from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
+from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
 from mast_opt.problems.kind.migration_plan import Move, Order, Stopped, Stuck, Waiting
 
 MOST_NAMES = 5
@@ -69,6 +69,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         found.proven,
         (*(_stopped(p, stop) for stop in found.stops), *_down(p, plan, found, missing)),
         (*_notes(p, found), *_other_sources(p, plan, found)),
+        lost=_lost(p),
         late=lateness(p, plan, found),
         waiting=(tuple(replace(one, day=since.get(one.what, 0)) for one in waiting),),
         gets=gets,
@@ -78,7 +79,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
 
 def _only_waits(move: Move) -> bool:
     """Whether running work leaves its GPUs by a step, and gets none where it goes."""
-    return move.action == "move" and bool(move.amount) and move.gpus_missing >= (move.amount or 0.0) - NOTICED
+    return move.action == "move" and 0.0 < (move.amount or 0.0) * (1 - NOTICED) <= move.gpus_missing
 
 
 def _missing_parts(p: DataPlacement, waiting: Sequence[Waiting]) -> Missing:
@@ -176,7 +177,10 @@ def _stopped(p: DataPlacement, stop: Stop) -> Stopped:
 
 def _down(p: DataPlacement, plan: Plan, found: Steps, missing: Missing) -> list[Stopped]:
     """Rows of the work that ran in regions that are lost, the most important and soonest first."""
-    rows = []
+    rows, gone, reads = [], _without_copy(p), dict[int, set[int]]()
+    for w, i in zip(p.reads.workload.tolist(), p.reads.dataset.tolist(), strict=True):
+        if gone[i]:
+            reads.setdefault(w, set()).add(i)
     for w, cells in todays_cells(p, plan, lost=True).items():
         lost = {cell: share for cell, share in cells.items() if p.gone[cell[0]]}
         whole = left = sum(lost.values())
@@ -198,7 +202,9 @@ def _down(p: DataPlacement, plan: Plan, found: Steps, missing: Missing) -> list[
                 name = p.workloads.labels[w]
                 asked = [(_gpus(p, run), missing.get((w, run.target), 0.0)) for run in then if run.target]
                 lacks = sum(amount for amount, _ in asked), sum(amount * part for amount, part in asked)
-                rows.append(Stopped(name, share / SHARE, gpus_down, 0, last, where, tier, waits_for, room, *lacks))
+                lost_data = tuple(p.datasets.labels[i] for i in sorted(reads.get(w, ()))) if day is None else ()
+                place = (where, tier, waits_for, room)
+                rows.append(Stopped(name, share / SHARE, gpus_down, 0, last, *place, *lacks, lost_data))
     return sorted(rows, key=lambda row: (row.days is None, row.tier, row.days))
 
 
@@ -226,6 +232,23 @@ def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
     return (
         f"today's run of {number} is not known, or only in part ({some}): no replica is kept for it until it starts",
     )
+
+
+def _lost(p: DataPlacement) -> str:
+    """Sentences on data of which lost regions leave no copy, and the work that waits for it."""
+    gone = _without_copy(p)
+    work = np.unique(p.reads.workload[gone[p.reads.dataset]])
+    if not work.size:
+        return ""
+    data = named("dataset", [p.datasets.labels[i] for i in np.flatnonzero(gone).tolist()])
+    return (
+        f"no copy is left of {data}; {named('workload', [p.workloads.labels[w] for w in work])} cannot run. {RESTORE}"
+    )
+
+
+def _without_copy(p: DataPlacement) -> Bools:
+    """[I] datasets of which lost regions leave no copy."""
+    return np.asarray(p.closed.all(axis=1) & ~p.datasets.stored.any(axis=1) & p.gone.any())
 
 
 def _other_sources(p: DataPlacement, plan: Plan, found: Steps) -> tuple[str, ...]:

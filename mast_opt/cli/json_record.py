@@ -63,7 +63,7 @@ def solution_keys(solution: Solution[Any]) -> Record:
     return {
         **_attributes(solution, "kind", "sense", "solver", "versions", "status"),
         **verdict,
-        **_attributes(solution, "objective", "bound", "gap", "least_missing_gpus"),
+        **_attributes(solution, "objective", "bound", "gap", "least_missing_gpus", "is_second_stage"),
         "stages": [_attributes(stage, "term", "objective", "bound", "gap") for stage in solution.stages],
         "seed": solution.seed,
         "overrides": solution.overrides.fields(),
@@ -340,7 +340,8 @@ def _keys_or_none(lost: Loss | None) -> Record | None:
 
 def goal_keys(answer: Goals[Any]) -> Record:
     """The JSON object of ``solve --goals``: each state with its figures, each goal with its proof."""
-    proof = {name: _attributes(one, "status", "objective", "bound", "gap") for name, one in answer.solutions.items()}
+    stated = ("status", "objective", "bound", "gap", "least_missing_gpus", "is_second_stage")
+    proof = {name: _attributes(one, *stated) for name, one in answer.solutions.items()}
     return {
         "kind": answer.kind,
         "lead": answer.lead,

@@ -17,10 +17,12 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.planner.analysis import goals
+from mast_opt.planner.analysis.goals import PLAN, figures_of
 from mast_opt.planner.analysis.region_loss import RegionLoss, RegionLosses
 from mast_opt.planner.io import read_plan_of
-from mast_opt.planner.report.result_sections import goal_sections, missing_sections, whatif_sections
+from mast_opt.planner.report.result_sections import goal_sections, least_loss_words, missing_sections, whatif_sections
 from mast_opt.planner.report.terminal.analysis import show_whatif
+from mast_opt.planner.report.terminal.solution import show_solution
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement, Links
 from mast_opt.problems.data_placement.analysis import safest
@@ -320,15 +322,35 @@ def test_the_safest_copies_are_where_work_goes_on() -> None:
     assert loss.unserved_gpus == 9
     answer = mast_opt.solve_goals(problem, solver="highs", threads=1)
     assert some(answer.figures["safest"].loss).missing_gpus == 0
-    assert answer.solutions["safest"].least_missing_gpus == 0
-    assert answer.solutions["balanced"].least_missing_gpus is None
+    safe = answer.solutions["safest"]
+    assert (safe.least_missing_gpus, safe.is_second_stage) == (0, True)
+    other = answer.solutions["balanced"]
+    assert (other.least_missing_gpus, other.is_second_stage) == (None, False)
 
 
 def test_a_large_instance_chooses_no_copies_by_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safest, "LARGEST", 10)
     solution = mast_opt.solve(archived(), "highs", goal="safest", threads=1)
     assert solution.status is Status.OPTIMAL
-    assert solution.least_missing_gpus is None
+    assert (solution.least_missing_gpus, solution.is_second_stage) == (None, True)
+
+
+def test_what_is_proven_of_the_worst_loss_is_said_apart_from_the_gap() -> None:
+    loss = RegionLoss("virginia", 575.0, 124.0, 0.0, 0)
+    assert least_loss_words(loss, 620.1) == "699 GPUs missing (virginia), at least 620 proven; not proven least"
+    assert least_loss_words(loss, 699.3) == "699 GPUs missing (virginia), proven least"
+    assert least_loss_words(replace(loss, proven=False), 620.1).startswith("at most 699 GPUs missing (virginia), at")
+    assert least_loss_words(loss, None).endswith("not proven least, since the replicas were not chosen by it")
+    assert least_loss_words(None, 620.1) == "at least 620 GPUs wherever the replicas are (proven)"
+    problem = archived()
+    solution = mast_opt.solve(problem, "highs", goal="safest", threads=1)
+    figures = figures_of(problem, {PLAN: some(solution.plan)}, judging={"time_limit_s": 60.0})
+    console = Console(file=io.StringIO(), width=400)
+    show_solution(console, problem, solution, 1.0, figures=figures)
+    head = console.file.getvalue().splitlines()[:3]  # type: ignore[attr-defined]
+    assert head[1] == "OPTIMAL  with its replicas, proven within the requested gap"
+    assert "worst loss of a region 0 GPUs missing" in head[2]
+    assert "proven least" in head[2]
 
 
 def test_the_safest_plan_begins_with_more_copies_of_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
-CLAIMED = ("bound", "gap", "status", "stages", STORED)
+CLAIMED = ("bound", "gap", "status", "stages", "least_missing_gpus", STORED)
 """Claims of ``plan.toml`` that no verifier can see in the plan."""
 
 
@@ -139,7 +139,8 @@ def _notes_on_goals(goals: Mapping[str, PlanReading[Any]]) -> list[str]:
         name: relative_gap(number_in(one.fields, "objective"), number_in(one.fields, "bound"))
         for name, one in goals.items()
     }
-    stated = ", ".join(f"{name} {percent(gap)}" for name, gap in gaps.items())
+    rest = {name: " with its replicas" * bool(one.overrides.copies_min) for name, one in goals.items()}
+    stated = ", ".join(f"{name} {percent(gap)}{rest[name]}" for name, gap in gaps.items())
     return [
         *(f"the goal {name} has the same plan as {first}" for name, first in same.items()),
         f"gaps that the plans state: {stated}",

@@ -316,7 +316,7 @@ def _each_goal(
 ) -> Answer:
     """The plans of all goals, side by side."""
     from mast_opt.planner.analysis.goals import solve_goals
-    from mast_opt.planner.report.terminal.solution import LEAST_MISSING
+    from mast_opt.planner.report.result_sections import least_loss_words
 
     if out is not None and out.suffix:
         raise UsageError(f"--out {out}: expected a folder, which gets the plan of each goal in a folder of its name")
@@ -334,7 +334,13 @@ def _each_goal(
     run.record.update(goal_keys(answer))
     outcomes = [exit_for(one.status) for one in answer.solutions.values()]
     code = Exit.INTERRUPTED if interrupt.happened else max(outcomes, key=bool, default=Exit.NO_PLAN)
-    words = [f"{name}: {one.outcome}, gap {percent(one.gap)}" for name, one in answer.solutions.items()]
+    words = []
+    for name, one in answer.solutions.items():
+        proof = f"{one.outcome}, gap {percent(one.gap)}"
+        if one.is_second_stage and name in answer.figures:
+            loss = least_loss_words(answer.figures[name].loss, one.least_missing_gpus)
+            proof = f"worst loss of a region: {loss}. With these replicas {proof}"
+        words.append(f"{name}: {proof}")
     words += [
         f"{name}: the plan of {other}, not proven to be the best by this goal; a longer --time-limit may find another."
         for name, other in answer.borrowed.items()
@@ -344,11 +350,6 @@ def _each_goal(
         f"{name}: {replace(one.overrides, weights={}, order=None)}."
         for name, one in answer.solutions.items()
         if one.overrides.single_copies
-    ]
-    words += [
-        f"{name}: {LEAST_MISSING.format(one.least_missing_gpus)}."
-        for name, one in answer.solutions.items()
-        if one.least_missing_gpus is not None
     ]
     words += [f"Recommended: {answer.lead}; the others show what further changes buy."] if answer.lead else []
     words.append("The plans were not saved; add --out DIR." if out is None else f"The plans are in {out}/GOAL.")

@@ -331,6 +331,23 @@ def missing_words(one: RegionLoss, words: str = "") -> str:
     return f"{'' if certain else 'at most '}{shown(one.missing_gpus, 'gpus')}{words}"
 
 
+def least_loss_words(loss: RegionLoss | None, least: float | None) -> str:
+    """What is known of the worst loss of a region by a plan whose replicas are to make it small, and what is proven.
+
+    Args:
+        loss: after which most GPUs are missing; None where that is not known.
+        least: GPUs that are missing at least, wherever the replicas are; None where the replicas were not chosen by it.
+    """
+    if loss is None:
+        return UNPROVEN if least is None else f"at least {shown(least, 'gpus')} GPUs wherever the replicas are (proven)"
+    words = missing_words(loss, f" GPUs missing ({loss.region})")
+    if least is None:
+        return f"{words}, not proven least, since the replicas were not chosen by it"
+    if shown(loss.missing_gpus, "gpus") == shown(least, "gpus"):
+        return f"{words}, proven least"
+    return f"{words}, at least {shown(least, 'gpus')} proven; not proven least"
+
+
 def _part(one: RegionLoss, gpus: float) -> str:
     """A part of the missing GPUs; unknown where those are an upper bound, but for the work whose data is lost."""
     return shown(gpus, "gpus") if one.proven or gpus - one.lost_gpus < NOTICED else UNKNOWN

@@ -158,6 +158,11 @@ class Solution(Summarised, Generic[PlanT]):
         return f"{self.status.value}, not improved" if self.unimproved else self.status.value
 
     @property
+    def is_second_stage(self) -> bool:
+        """Whether replicas were chosen before, by the loss of a region; status, bound and gap are those of the rest."""
+        return self.least_missing_gpus is not None or bool(self.overrides.copies_min)
+
+    @property
     def gap(self) -> float | None:
         """``|objective − bound| / max(|objective|, 1e-9)``, or None if either is unknown."""
         return relative_gap(self.objective, self.bound, self.sense)
@@ -262,6 +267,7 @@ def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
         "frozen": {what: list(names) for what, names in solution.frozen.items()} or None,
         "overrides": solution.overrides.fields() or None,
         "stages": stages or None,
+        "least_missing_gpus": solution.least_missing_gpus,
         "cross_check": None if solution.cross_check is None else _known(solution.cross_check.fields()),
         "last_pass": None if solution.last_pass is None else asdict(solution.last_pass),
         "reuse": None if solution.reuse is None else _known(solution.reuse.fields()),

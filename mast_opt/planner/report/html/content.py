@@ -23,6 +23,7 @@ from mast_opt.planner.report.result_sections import (
     REGION_RISK,
     UNPROVEN,
     goal_sections,
+    least_loss_words,
     lost_data_words,
     missing_words,
     region_risk_section,
@@ -390,6 +391,11 @@ def headline(report: Report) -> list[tuple[str, str | float | None]]:
     if objective is not None and bound is not None:
         gap = relative_gap(float(objective), float(bound), report.sense)
         stated += [(GAP, None if gap is None else 100 * gap), (ABSOLUTE_GAP, abs(float(objective) - float(bound)))]
+    least, copies = fields.get("least_missing_gpus"), (fields.get("overrides") or {}).get("copies_min")
+    if least is not None or copies:
+        loss = stored_losses(fields).get(PLAN)
+        words = least_loss_words(loss, None if least is None else float(least))
+        stated.append(("worst loss of a region", f"{words}; bound, gap and status are those of the rest"))
     stated += [("policy", report.policy)] if report.policy else []
     if fields.get("solver") is not None:
         stated.append(("solver", solver_text(str(fields["solver"]), fields.get("strategy") or {}, {})))

@@ -11,7 +11,8 @@ from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import as_shown, gap_text, of_term, percent, plain, seconds
 from mast_opt.planner.analysis.goals import PLAN, Figures, figures_of
-from mast_opt.planner.report.result_sections import goal_sections
+from mast_opt.planner.analysis.region_loss import RegionLoss
+from mast_opt.planner.report.result_sections import goal_sections, least_loss_words
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import solver_text
@@ -22,7 +23,6 @@ from mast_opt.problems.plugin_heuristics import UNCHECKED
 from mast_opt.problems.registry import kind_of
 from mast_opt.problems.search.params import value_text
 
-LEAST_MISSING = "at least {:,.6g} GPUs are missing after the worst loss of a region, wherever the replicas are (proven)"
 _STYLES = {Status.OPTIMAL: "bold green", Status.FEASIBLE: "bold cyan"}
 _MEANING = {
     Status.OPTIMAL: "proven within the requested gap",
@@ -58,7 +58,8 @@ def show_solution(
         rows: how many rows of a long table to show; None for all.
         figures: of doing nothing and of the plan, where they are known already.
     """
-    _headline(console, problem, solution, elapsed_s)
+    plan = (figures or {}).get(PLAN)
+    _headline(console, problem, solution, elapsed_s, None if plan is None else plan.loss)
     if solution.verdict is None or solution.plan is None:
         _reasons(console, solution)
         return
@@ -75,7 +76,9 @@ def show_solution(
         show_section(console, section, rows)
 
 
-def _headline(console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float) -> None:
+def _headline(
+    console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float, loss: RegionLoss | None
+) -> None:
     """Print the head of a solution: status, solver, objective, bound, gap, and what was set."""
     status = solution.status
     solver = solver_text(solution.solver, solution.strategy, solution.versions)
@@ -83,14 +86,15 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     console.print(Text.assemble((problem.name, "bold"), f"  {solution.kind}"))
     near = status is Status.OPTIMAL and solution.last_pass is not None and solution.last_pass.reference == "near"
     meaning = "proven within 0.1%, or the gap asked for if larger, as near another plan" if near else _MEANING[status]
+    meaning = f"with its replicas, {meaning}" if solution.is_second_stage else meaning
     console.print(Text.assemble((status.value, _STYLES.get(status, "bold red")), f"  {meaning}{stopped}"))
     figures = [("solver", solver), ("time", seconds(elapsed_s))]
     changed = ", ".join(f"{name}={value_text(value)}" for name, value in solution.params.items())
     figures += [("parameters", changed)] if changed else []
     figures += [("solved with", str(solution.overrides))] if solution.overrides else []
     figures += [("cross-check", str(solution.cross_check))] if solution.cross_check is not None else []
-    if solution.least_missing_gpus is not None:
-        figures += [("worst loss", LEAST_MISSING.format(solution.least_missing_gpus))]
+    if solution.is_second_stage:
+        figures += [("worst loss of a region", least_loss_words(loss, solution.least_missing_gpus))]
     figures += [("plan", str(solution.last_pass))] if solution.last_pass is not None else []
     figures += [("reused", str(solution.reuse))] if solution.reuse is not None else []
     notes = [words for words in solution.message.split("; ") if words.startswith((UNGUIDED, UNCHECKED))]

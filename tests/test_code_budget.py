@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 2922,
     "planner/solving": 2550,
     "problems/backends": 1852,
-    "problems/data_placement": 14685,
+    "problems/data_placement": 14700,
     "problems/job_placement": 12834,
     "problems/kind": 2069,
     "problems/mip": 1508,

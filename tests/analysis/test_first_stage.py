@@ -132,16 +132,22 @@ def test_work_of_lost_regions_is_said_to_stand_still() -> None:
     assert RESTORE in text
 
 
-def moved_in_vain() -> tuple[DataPlacement, Plan]:
+def moved_in_vain(*, splittable: bool = False) -> tuple[DataPlacement, Plan]:
     """``old`` runs in ``one`` and reads there; the plan moves it to ``two``, where ``other`` takes all GPUs."""
     builder = DataRows("moved in vain", remote_reads="price", days=9)
     for region in ("one", "two"):
         builder.add_region(region, storage_tb=9, cpu_cores=9, gpus={"a100": 4})
-    builder.add_link("one", "two", tb_per_day=9, usd_per_tb=5)
+    builder.add_link("one", "two", tb_per_day=9, usd_per_tb=5).add_link("two", "one", tb_per_day=9, usd_per_tb=5)
     for name, region in (("old", "one"), ("other", "two")):
         builder.add_dataset(f"data-{name}", size_tb=2, replicas=[region])
         reads = {f"data-{name}": 1}
-        builder.add_workload(name, tier=1, cpu_cores=0, gpus={"a100": 4}, reads=reads, current_region=region)
+        cells: dict[str, Any] = {
+            "gpus": {"a100": 4},
+            "reads": reads,
+            "current_region": region,
+            "splittable": splittable,
+        }
+        builder.add_workload(name, tier=1, cpu_cores=0, **cells)
     problem = builder.build()
     runs = [np.array(column) for column in ([0, 1], [1, 1], [0, 0], [1000, 1000])]
     return problem, filled(problem, problem.datasets.stored, runs)
@@ -153,6 +159,16 @@ def test_running_work_does_not_move_to_where_it_only_waits() -> None:
     assert kept.run_region.tolist() == [0, 1]
     assert not len(kept.remote_workload)
     assert kept_runs(problem, kept) is kept
+
+
+def test_a_first_stage_has_no_part_of_less_than_a_gpu() -> None:
+    """The rest of ``old`` fills ``one`` but for a hundredth of a GPU of ``other``."""
+    problem, plan = moved_in_vain(splittable=True)
+    runs = ([0, 1, 1], [0, 0, 1], [0, 0, 0], [1000, 10, 990])
+    crumbs = filled(problem, np.ones_like(plan.place), [np.array(column) for column in runs])
+    whole = kept_runs(problem, crumbs)
+    assert whole.run_share.tolist() == [1000, 1000]
+    assert whole.run_region.tolist() == [0, 1]
 
 
 def test_a_move_without_gpus_is_a_stop_and_remote_reads_have_days_and_prices() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.units import MILLI
 from mast_opt.core.wording import NOTICED
+from mast_opt.problems.data_placement.migration.remainders import small
 from mast_opt.problems.data_placement.migration.waiting_work import waiting_work
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, possible_remote
@@ -33,6 +34,24 @@ def kept_runs(problem: DataPlacement, plan: Plan) -> Plan:
             if cells != then and (missing <= best + NOTICED).all() and verify(p, other).ok:
                 plan, best = other, missing
                 break
+    return _without_crumbs(p, plan)
+
+
+def _without_crumbs(p: DataPlacement, plan: Plan) -> Plan:
+    """The plan with parts of work that are too small to be moved in the largest other part, also over the supply by
+    less than a GPU, which a first stage may be; those that another limit keeps apart stay."""
+    best = _missing(p, plan)
+    parts = np.bincount(plan.run_workload, minlength=len(p.workloads))
+    for w in np.flatnonzero(parts > 1).tolist():
+        cells = _cells(plan, w)
+        for cell in [cell for cell, share in cells.items() if small(p, w, cell, share)]:
+            for other in sorted((one for one in cells if one != cell), key=lambda one: (-cells[one], one)):
+                joined = {**cells, other: cells[other] + cells[cell]}
+                del joined[cell]
+                then = _with(p, plan, w, joined)
+                if (_missing(p, then) < best + 1).all() and verify(p, then).ok:
+                    plan, cells = then, joined
+                    break
     return plan
 
 

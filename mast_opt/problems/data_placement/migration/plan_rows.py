@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.core.wording import NOTICED, RESTORE, counted, gpus, named
+from mast_opt.core.wording import RESTORE, counted, gpus, named
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
@@ -79,7 +79,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
 
 def _only_waits(move: Move) -> bool:
     """Whether running work leaves its GPUs by a step, and gets none where it goes."""
-    return move.action == "move" and 0.0 < (move.amount or 0.0) * (1 - NOTICED) <= move.gpus_missing
+    return move.action == "move" and 0.0 < (move.amount or 0.0) * (1 - 1e-6) <= move.gpus_missing
 
 
 def _missing_parts(p: DataPlacement, waiting: Sequence[Waiting]) -> Missing:

@@ -46,7 +46,7 @@ def without_remainders(problem: DataPlacement, plan: Plan) -> Plan:
 def _joined(p: DataPlacement, load: "_Load", workload: int, cells: dict[Cell, int]) -> bool:
     """Let small parts of a workload join larger ones; returns whether any did."""
     parts = len(cells)
-    for cell in [cell for cell, share in cells.items() if _small(p, workload, cell, share)]:
+    for cell in [cell for cell, share in cells.items() if small(p, workload, cell, share)]:
         others = sorted((other for other in cells if other != cell), key=lambda one: (-cells[one], one))
         best = next((other for other in others if load.moved(workload, cell, other, cells[cell])), None)
         if best is not None:
@@ -59,7 +59,7 @@ def _stayed(p: DataPlacement, load: "_Load", workload: int, now: dict[Cell, int]
     before = dict(cells)
     for piece in matched(now, cells)[1]:
         source, target, share = piece.source, piece.target, piece.share
-        if source is None or target is None or source not in cells or not _small(p, workload, target, share):
+        if source is None or target is None or source not in cells or not small(p, workload, target, share):
             continue
         if load.moved(workload, target, source, share):
             cells[source] += share
@@ -67,7 +67,7 @@ def _stayed(p: DataPlacement, load: "_Load", workload: int, now: dict[Cell, int]
     return cells != before
 
 
-def _small(p: DataPlacement, workload: int, cell: Cell, share: int) -> bool:
+def small(p: DataPlacement, workload: int, cell: Cell, share: int) -> bool:
     """Whether a part of a workload is too small to be moved."""
     if cell[1] == len(p.gpu_types):
         return share < LEAST_OF_CORES

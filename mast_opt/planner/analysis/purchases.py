@@ -38,6 +38,8 @@ from mast_opt.problems.registry import SolverName, check_plan
 
 NARROWED_SHARE, NARROWED_GAP = 0.4, 0.05
 """Part of the time that is left for a plan by which a narrower program may look for one to begin with, and its gap."""
+RELAXED_SHARE = 0.5
+"""Part of the remaining time for a plan with the purchases of the relaxation, which are proven where there is one."""
 GIVING_BACK_SHARE = 0.5
 """Part of the time left after the program of purchases for giving back what is not needed, where it found nothing."""
 EVERYTHING = "this is everything on offer, needed or not"
@@ -94,11 +96,11 @@ def buy(
     question = Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days, chosen)
     before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
     asked_of = params_of(limits)
-    rehearse(kind, needed(kind, solver, problem), asked_of.cancel)
+    helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
+    rehearse(kind, needed(kind, helper or solver, problem), asked_of.cancel)
     if solver in kind.solvers.heuristics:
         found = by_heuristic(question, solver, asked_of, start)
     else:
-        helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
         found = _exact(question, exact_solver(kind, solver), asked_of, helper)
     return replace(found, worst_before=before, params=chosen)
 
@@ -139,7 +141,7 @@ def cheapest(question: Question, solver: str, params: SolveParams, clock: Clock,
         return Cheapest(none, None, 0.0, True, OUT_OF_REACH, out_of_reach=True)
     bound = max(least.bound or 0.0, 0.0)
     relaxed = none if least.x is None else np.rint(least.x[small.buy]).astype(np.int64)
-    first = tried_with(q, relaxed, solver, params, clock, helper)
+    first = tried_with(q, relaxed, solver, params, clock, helper, RELAXED_SHARE)
     if first.plan is not None and (least.status is Status.OPTIMAL or not relaxed.any()):
         words = least.message if relaxed.any() else "no purchase is needed"
         return Cheapest(relaxed, first.plan, bound, True, words)
@@ -147,7 +149,7 @@ def cheapest(question: Question, solver: str, params: SolveParams, clock: Clock,
     if most.too_little:
         return Cheapest(none, None, bound, True, OUT_OF_REACH, out_of_reach=True)
     known = (q.most_steps, most.plan) if first.plan is None else (relaxed, first.plan)
-    found = _by_purchase_program(q, solver, params, clock, helper, bound)
+    found = _by_purchase_program(q, solver, params, clock, helper, bound, relaxed)
     if found.plan is None and known[1] is not None:
         timed = Clock(clock.budget_s(GIVING_BACK_SHARE))
         again = partial(_again, q, solver, params, timed, helper)
@@ -159,12 +161,13 @@ def cheapest(question: Question, solver: str, params: SolveParams, clock: Clock,
 
 
 def _by_purchase_program(
-    question: Question, solver: str, params: SolveParams, clock: Clock, helper: str, bound: float
+    question: Question, solver: str, params: SolveParams, clock: Clock, helper: str, bound: float, tried: Steps
 ) -> Cheapest:
     """The cheapest steps by the program of steps and plan, whose shares are whole thousandths where others do not do.
 
     Args:
         bound: of the price, by the relaxation.
+        tried: steps for which no plan was found.
     """
     q, none = question, np.zeros(len(question.offers), np.int64)
     for exact_shares in (False, True):
@@ -177,7 +180,8 @@ def _by_purchase_program(
         if result.x is None:
             break
         steps = np.rint(result.x[program.buy]).astype(np.int64)
-        plan = tried_with(q, steps, solver, params, clock, helper).plan
+        again = exact_shares or (steps != tried).any()
+        plan = tried_with(q, steps, solver, params, clock, helper).plan if again else None
         if plan is not None:
             return Cheapest(steps, plan, bound, result.status is Status.OPTIMAL, result.message)
     return Cheapest(none, None, bound, False, "no plan at the target was found in time, whatever is bought")
@@ -202,14 +206,22 @@ def _exact(question: Question, solver: str, params: SolveParams, helper: str) ->
     return q.answer(found.steps, plan, found.bound, found.proven, found.message)
 
 
-def tried_with(question: Question, steps: Steps, solver: str, params: SolveParams, clock: Clock, helper: str) -> _Tried:
+def tried_with(
+    question: Question,
+    steps: Steps,
+    solver: str,
+    params: SolveParams,
+    clock: Clock,
+    helper: str,
+    share: float = BuyParams.first_share,
+) -> _Tried:
     """A plan at the target with these steps, whatever it is worth otherwise; one of the narrower program if it has any,
     since others may read everything remotely."""
     q = question
     after = q.hooks.bought(q.problem, steps)
-    timed = Clock(clock.budget_s(q.params.first_share))
-    for part, share in ((q.hooks.narrowed(after)[-1], NARROWED_SHARE), (after, 1.0)):
-        route = ExactSolve(q.kind_at_target, after, backends.get(solver), params, Clock(timed.budget_s(share)))
+    timed = Clock(clock.budget_s(share))
+    for part, some in ((q.hooks.narrowed(after)[-1], NARROWED_SHARE), (after, 1.0)):
+        route = ExactSolve(q.kind_at_target, after, backends.get(solver), params, Clock(timed.budget_s(some)))
         found = route.within(q.hooks.within(part, q.ratio, q.tier), {}, {}, None)
         if found.plan is not None and _at_target(q, after, found.plan):
             return _Tried(False, found.plan)

@@ -115,7 +115,8 @@ def buy_in_time(
     ratio, chosen = positive("target", target), params_given(params)
     problem = problem if start is None else check_plan(kind, problem, start)
     given = replace(params_of(limits), on_event=on_event)
-    rehearse(kind, needed(kind, solver, problem), given.cancel)
+    helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
+    rehearse(kind, needed(kind, helper or solver, problem), given.cancel)
     every = [
         (Question(kind, hooks.expansion, now, ratio, tier, None, day, chosen), period, day)
         for period, now, day in tuple(dated(kind, problem, periods, hooks.rolling.days))
@@ -124,7 +125,6 @@ def buy_in_time(
     if solver in kind.solvers.heuristics:
         orders = _in_turn(every, solver, given, Clock(clock.budget_s(ORDERS_SHARE)))
     else:
-        helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
         solver = exact_solver(kind, solver)
         orders = _exactly(every, solver, given, clock, helper)
     answer = PurchasesInTime[PlanT](kind.name, orders.status, (), orders.usd, orders.bound_usd, orders.message)

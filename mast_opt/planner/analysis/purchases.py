@@ -141,7 +141,7 @@ def cheapest(question: Question, solver: str, params: SolveParams, clock: Clock,
         return Cheapest(none, None, 0.0, True, OUT_OF_REACH, out_of_reach=True)
     bound = max(least.bound or 0.0, 0.0)
     relaxed = none if least.x is None else np.rint(least.x[small.buy]).astype(np.int64)
-    first = tried_with(q, relaxed, solver, params, clock, helper, RELAXED_SHARE)
+    first = tried_with(q, relaxed, solver, params, clock, "" if relaxed.any() else helper, RELAXED_SHARE)
     if first.plan is not None and (least.status is Status.OPTIMAL or not relaxed.any()):
         words = least.message if relaxed.any() else "no purchase is needed"
         return Cheapest(relaxed, first.plan, bound, True, words)

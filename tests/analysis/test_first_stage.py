@@ -6,11 +6,13 @@ import io
 from typing import Any
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 import mast_opt
 from mast_opt import Scenario
 from mast_opt.core.wording import RESTORE
+from mast_opt.planner.analysis import whatif as whatif_module
 from mast_opt.planner.report.change_sections import stopped_sections
 from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.result_sections import recovery_sections, waiting_sections
@@ -43,6 +45,21 @@ def company() -> DataPlacement:
 def recovered(**changes: object) -> tuple[mast_opt.WhatIf[Any], tuple[Section, ...]]:
     answer = mast_opt.whatif(company(), [Scenario("it", {**LOST.changes, **changes})], solver="highs", threads=1)
     return answer, recovery_sections(answer)
+
+
+def test_the_gap_of_both_stages_is_that_of_what_a_plan_can_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lost work of ``gone`` costs most of the objective; a gap of the whole would hide missing GPUs."""
+    solved, least = whatif_module._solved, list[float]()
+
+    def recording(solve: Any, begin: Any, given: Any, unavoidable: float) -> Any:
+        """The solution; keeps the part that no plan can change."""
+        least.append(unavoidable)
+        return solved(solve, begin, given, unavoidable)
+
+    monkeypatch.setattr(whatif_module, "_solved", recording)
+    recovered()
+    assert len(least) == 2
+    assert min(least) > 0
 
 
 def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied() -> None:

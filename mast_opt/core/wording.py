@@ -21,7 +21,8 @@ ROUNDING = 1e-9
 """Shares up to this come from rounding and are written as 0."""
 
 RESTORE = (
-    "Where a backup outside has lost data, add a row of it to 'replicas', in a region that is left, and plan again."
+    "Where a backup outside has lost data, add a row of it, in a region that is left, to 'replicas' of the instance "
+    "before the loss, and run 'whatif' again."
 )
 """Sentence on what brings lost data back."""
 NOTICED = 0.1

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 import mast_opt
+from mast_opt.core.wording import RESTORE
 from mast_opt.planner.analysis.pareto import Frontier, Point
 from mast_opt.planner.analysis.whatif import Outcome
 from mast_opt.planner.report.terminal.analysis import show_frontier, show_whatif
@@ -77,7 +78,7 @@ def test_scenarios_with_losses_fit_eighty_columns(kind: str, tmp_path: Path) -> 
     console, text = shown_in(80)
     show_whatif(console, "example", answer)
     sentence = f"{scenarios[0].name}: "
-    lines = [line for line in text.getvalue().splitlines() if not line.startswith(sentence)]
+    lines = [line for line in text.getvalue().splitlines() if not line.startswith((sentence, RESTORE))]
     assert max(map(len, lines)) <= 80
     first = "\n".join(lines).split("Terms")[0].split()
     outcome = answer.outcomes[0]

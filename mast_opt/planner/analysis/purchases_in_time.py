@@ -43,7 +43,7 @@ LEAST_STEP = Fraction(1, 2000)
 ORDERS_SHARE = 0.4
 """Part of the time limit after which orders that are found are not improved; the plans get the rest."""
 UNPROVEN_SHARE = 0.6
-"""The same where a lower price is not ruled out."""
+"""Part of the time limit where a lower price is not ruled out."""
 PRICE_SHARE = 0.3
 """Part of the time limit for the last period, whose purchases are the price of all."""
 NONE_IN_TIME = "no plans at the target were found in time"

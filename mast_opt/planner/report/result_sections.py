@@ -332,7 +332,7 @@ def missing_words(one: RegionLoss, words: str = "") -> str:
 
 
 def least_loss_words(loss: RegionLoss | None, least: float | None) -> str:
-    """What is known of the worst loss of a region by a plan whose replicas are to make it small, and what is proven.
+    """Words on the worst loss of a region by a plan whose replicas are to make it small, and on what is proven.
 
     Args:
         loss: after which most GPUs are missing; None where that is not known.

@@ -23,7 +23,8 @@ class Move:
     """Label of what it is done to."""
     source: str | None
     target: str | None
-    """Of a ``stop``: where the work waits for GPUs; None where the plan does not serve it."""
+    """Place to which it goes. That of a ``stop`` is where the work waits for GPUs, and None where the plan does not
+    serve it."""
     amount: float | None = None
     """Amount in ``unit``; for a copy over several days, the volume of each day."""
     day: int | None = None

@@ -40,7 +40,7 @@ class _Path:
     """Steps that have begun and not ended."""
     ready: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that may begin now, in the order of the plan: no step of an earlier wave is left."""
-    waves: Counter[int] = field(default_factory=Counter)
+    waves: dict[int, int] = field(default_factory=dict)
     """Last wave → number of steps that are left, under way included."""
 
     @property
@@ -50,7 +50,7 @@ class _Path:
 
     def look(self) -> None:
         """Count the steps of a slow path's plan that are left, and find those that may begin."""
-        self.waves = Counter(step.last_wave for steps in self.steps for step in steps.values())
+        self.waves = dict(Counter(step.last_wave for steps in self.steps for step in steps.values()))
         self._find_ready()
 
     def begin(self, key: Key) -> None:

@@ -196,6 +196,7 @@ def test_a_move_without_gpus_is_a_stop_and_remote_reads_have_days_and_prices() -
         ("stop", "waits: two a100"),
         ("move", "one a100"),
     ]
+    assert "running work stops and waits for GPUs: old" in order.notes
     ((waiting,), ()) = order.waiting
     assert (waiting.what, waiting.day, waiting.until) == ("old", 0, 0)
     (read,) = order.remote

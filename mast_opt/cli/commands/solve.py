@@ -20,7 +20,7 @@ from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.core.wording import percent
-from mast_opt.planner.analysis.goals import LOSS_S, NOTHING, PLAN, Figures, figures_of
+from mast_opt.planner.analysis.goals import LOSS_S, NOTHING, PLAN, Figures, figures_of, other_objective
 from mast_opt.planner.analysis.region_loss import loss_fields
 from mast_opt.planner.io import PlanReading, check_plan_target, read_start, validate
 from mast_opt.planner.report.terminal.progress import Progress
@@ -239,39 +239,10 @@ def _near(run: Run, problem: Problem[PlanT], path: Path, overrides: Overrides | 
     reading = _earlier(run, problem, path)
     if overrides is not None:
         own = overrides if goal is None else stated_goal(problem, goal, {})
-        _say_other_objective(run, problem, path, reading.solved_with, own, goal)
+        words = other_objective(problem, reading.solved_with, own, goal)
+        if words:
+            run.say(f"{path} was solved {words} too, or rows differ for that reason", label="note:")
     return reading.plan
-
-
-def _say_other_objective(
-    run: Run, problem: Problem[PlanT], near: Path, was: Mapping[str, Any], own: Overrides, goal: str | None
-) -> None:
-    """Say that the plan to stay near was solved by another objective, since rows then change for that reason too."""
-    kind = kind_of(problem)
-
-    def objective(fields: Mapping[str, Any], secured: bool) -> tuple[Any, ...]:
-        tables = (fields.get(name) or {} for name in ("weights", "peak_levels"))
-        return (
-            secured,
-            fields.get("order") or None,
-            *({str(key): float(number) for key, number in table.items()} for table in tables),
-        )
-
-    before = objective(was, bool(was.get("copies_min") or was.get("replicas")))
-    if before == objective(own.fields(), goal in kind.secured):
-        return
-    same = ""
-    for name in kind.goals:
-        with suppress(UsageError):
-            if before == objective(stated_goal(problem, name, {}).fields(), name in kind.secured):
-                same = name
-    if not any(before):
-        words = "by the objective of its instance; leave out weights, order and goal"
-    elif same:
-        words = f"with --goal {same}; ask for that goal"
-    else:
-        words = "with other weights, levels or another order; ask for these"
-    run.say(f"{near} was solved {words} too, or rows differ for that reason", label="note:")
 
 
 def _say_lost(run: Run, path: Path | None, unmatched: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -352,3 +353,29 @@ def _figures(problem: Problem[Any], plan: object, with_steps: bool, first: objec
     verdict = kind.verification.verify(problem, plan)
     way = way_to(problem, plan, first) if with_steps and verdict.ok else NO_WAY
     return Figures(verdict, way, broken=len(verdict.violations))
+
+
+def other_objective(problem: Problem[Any], was: Mapping[str, Any], own: Overrides, goal: str | None) -> str:
+    """Words on the objective by which an earlier plan was solved, and what asks for it; empty where it is this one.
+
+    Args:
+        was: the overrides that its ``plan.toml`` states.
+        own: overrides of this solve, those of its goal included.
+    """
+    kind = kind_of(problem)
+
+    def objective(fields: Mapping[str, Any], secured: bool) -> tuple[Any, ...]:
+        tables = (fields.get(name) or {} for name in ("weights", "peak_levels"))
+        numbers = ({str(key): float(number) for key, number in table.items()} for table in tables)
+        return (secured, fields.get("order") or None, *numbers)
+
+    before = objective(was, bool(was.get("copies_min") or was.get("replicas")))
+    if before == objective(own.fields(), goal in kind.secured):
+        return ""
+    if not any(before):
+        return "by the objective of its instance; leave out weights, order and goal"
+    for name in kind.goals:
+        with suppress(UsageError):
+            if before == objective(stated_goal(problem, name, {}).fields(), name in kind.secured):
+                return f"with --goal {name}; ask for that goal"
+    return "with other weights, levels or another order; ask for these"

@@ -16,8 +16,6 @@ from mast_opt.problems.kind.overrides import NO_OVERRIDES, Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
 
-SHARES = 1000
-"""Shares are whole thousandths."""
 REMAINDERS = "parts of workloads of less than a GPU are too small to be moved, and stay with the rest of their workload"
 """Note on steps to a plan that has such parts."""
 
@@ -137,7 +135,7 @@ def _read_until(one: RemoteRead, second: Order, day: int) -> int:
             arrives = max(arrives, (move.day or 0) + move.days)
         if move.what == one.what and move.source == one.region:
             left -= move.share or 0.0
-            leaves = min(leaves, move.day or 0) if left <= 0.5 / SHARES else leaves
+            leaves = min(leaves, move.day or 0) if round(left, 6) <= 0 else leaves
     return day + min(arrives or leaves, leaves)
 
 

@@ -152,7 +152,10 @@ def cheapest(question: Question, solver: str, params: SolveParams, clock: Clock,
     found = _by_purchase_program(q, solver, params, clock, helper, bound, relaxed)
     if found.plan is None and known[1] is not None:
         timed = Clock(clock.budget_s(GIVING_BACK_SHARE))
-        again = partial(_again, q, solver, params, timed, helper)
+
+        def again(fewer: Steps, _: object) -> Any | None:  # noqa: ANN401 - a plan of any kind
+            return tried_with(q, fewer, solver, params, timed, helper).plan
+
         steps, plan = _given_back(q, params, known, timed, again)
         everything = f"{EVERYTHING}; " if (steps == q.most_steps).all() else ""
         words = f"{everything}nothing cheaper was found in time"
@@ -185,13 +188,6 @@ def _by_purchase_program(
         if plan is not None:
             return Cheapest(steps, plan, bound, result.status is Status.OPTIMAL, result.message)
     return Cheapest(none, None, bound, False, "no plan at the target was found in time, whatever is bought")
-
-
-def _again(
-    question: Question, solver: str, params: SolveParams, clock: Clock, helper: str, steps: Steps, _: object
-) -> Any | None:  # noqa: ANN401 - a plan of any kind
-    """A plan at the target with fewer steps, by an exact solver."""
-    return tried_with(question, steps, solver, params, clock, helper).plan
 
 
 def _exact(question: Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
@@ -376,16 +372,10 @@ def by_heuristic(question: Question, solver: str, params: SolveParams, start: ob
         steps = more
     if best is None:
         return q.nothing(Status.NO_SOLUTION, f"{solver} found no purchase that reaches the target", bound)
-    best = _given_back(q, params, best, clock, partial(_fewer, q, solver, params, clock))
+    seconds = partial(clock.budget_s, 1 / q.params.rounds)
+    best = _given_back(q, params, best, clock, lambda fewer, plan: _searched(q, fewer, solver, params, plan, seconds()))
     proven = float(q.price(best[0])) <= bound + params.gap * max(1.0, bound)
     return q.answer(best[0], best[1], bound, proven, f"{solver}; bound by a relaxation over all regions together")
-
-
-def _fewer(
-    question: Question, solver: str, params: SolveParams, clock: Clock, steps: Steps, plan: object
-) -> Any | None:  # noqa: ANN401 - a plan of any kind
-    """A plan at the target with fewer steps, by a heuristic."""
-    return _searched(question, steps, solver, params, plan, clock.budget_s(1 / question.params.rounds))
 
 
 def _given_back(

@@ -196,13 +196,16 @@ def test_a_move_without_gpus_is_a_stop_and_remote_reads_have_days_and_prices() -
         ("stop", "waits: two a100"),
         ("move", "one a100"),
     ]
-    assert "running work stops and waits for GPUs: old" in order.notes
+    (stop,) = order.stopped
+    assert (stop.what, stop.share, stop.gpus, stop.gpus_missing, stop.day, stop.days) == ("old", 1.0, 4.0, 4.0, 0, 0)
     ((waiting,), ()) = order.waiting
     assert (waiting.what, waiting.day, waiting.until) == ("old", 0, 0)
     (read,) = order.remote
     assert (read.what, read.region, read.datasets, read.sources) == ("old", "two", ("data-old",), ("one",))
     assert (read.tb_a_day, read.usd_a_day, read.until, read.usd) == (1.0, 5.0, 0, 0.0)
     alone = mast_opt.steps(problem, plan)
+    (section,) = stopped_sections(alone)
+    assert section.note == "Without days: no plan has GPUs for it."
     assert [(one.day, one.until) for one in alone.waiting[0]] == [(0, None)]
     titles = [section.title for section in waiting_sections(alone)]
     assert titles == ["Work without GPUs", "Work that reads from other regions"]

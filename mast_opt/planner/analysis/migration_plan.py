@@ -76,6 +76,7 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         )
         for one in second.stopped
     ]
+    waiting = [tuple(_until(one, second, day) for one in rows) for rows in first.waiting]
     begins = "" if first.days is None else f", {first.date_of(day) or f'day {day + 1}'}"
     note = f"the steps to plan {number} begin with wave {wave + 1}{begins}"
     return replace(
@@ -84,13 +85,23 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         stuck=second.stuck,
         relief=(*first.relief, *second.relief),
         proven=first.proven and second.proven,
-        stopped=(*(_served(one, first, second) for one in first.stopped if one.days is not None), *later),
+        stopped=(
+            *(_served(one, first, second) for one in first.stopped if one.lost is not None and one.days is not None),
+            *(_stopped_until(one, waiting) for one in first.stopped if one.lost is None),
+            *later,
+        ),
         notes=tuple(dict.fromkeys((*first.notes, note, *second.notes))),
         late="; ".join(filter(None, [first.late, second.late])),
-        waiting=(*(tuple(_until(one, second, day) for one in rows) for rows in first.waiting), *_later(second, day)),
+        waiting=(*waiting, *_later(second, day)),
         gets=(*first.gets, *((what, on + day) for what, on in second.gets)),
         remote=_remote_reads(first, second, day),
     )
+
+
+def _stopped_until(one: Stopped, waiting: Sequence[Sequence[Waiting]]) -> Stopped:
+    """Work that stops in the first of two plans, until the day on which the second one gives it its GPUs."""
+    days = [row.until for rows in waiting for row in rows if row.what == one.what and row.until is not None]
+    return one if one.days is not None or not days else replace(one, days=max(days) - one.day)
 
 
 def _until(one: Waiting, second: Order, day: int) -> Waiting:

@@ -157,8 +157,9 @@ def stops_section(order: Order) -> Section:
         Head("for days", Form.COUNT),
     )
     rows = tuple((stop.what, stop.share, stop.gpus, _when(order, stop.day), stop.days) for stop in stopped)
-    note = "0 days: less than one." if any(not stop.days for stop in stopped) else ""
-    return Section("Work that stops for a while", heads, rows, note)
+    note = "0 days: less than one. " if any(stop.days == 0 for stop in stopped) else ""
+    note += "Without days: no plan has GPUs for it." if any(stop.days is None for stop in stopped) else ""
+    return Section("Work that stops for a while", heads, rows, note.strip())
 
 
 def moves_section(order: Order, *, narrow: bool = False) -> Section:

@@ -86,7 +86,7 @@ class Stopped:
     """0, 1, …"""
     days: int | None
     """Days until it starts again; 0 within a day. Of work that is down from the start, days until the wave in which it
-    starts has ended; None where the plan refuses it."""
+    starts has ended. None where the plan refuses it, or has no GPUs for it."""
     lost: str | None = None
     """Region that is lost, of work that is down from the start; None for work that stops on the way."""
     tier: int | None = None

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.core.wording import RESTORE, counted, gpus, listed, named
+from mast_opt.core.wording import RESTORE, counted, gpus, named
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
@@ -67,8 +67,8 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         _relief(problem, found),
         "TB",
         found.proven,
-        (*(_stopped(p, stop) for stop in found.stops), *_down(p, plan, found, missing)),
-        (*_notes(p, found), *_other_sources(p, plan, found), *_waiting_stops(moves)),
+        (*(_stopped(p, stop) for stop in found.stops), *_waiting_stops(moves), *_down(p, plan, found, missing)),
+        (*_notes(p, found), *_other_sources(p, plan, found)),
         lost=_lost(p),
         late=lateness(p, plan, found),
         waiting=(tuple(replace(one, day=since.get(one.what, 0)) for one in waiting),),
@@ -82,10 +82,13 @@ def _only_waits(move: Move) -> bool:
     return move.action == "move" and 0.0 < (move.amount or 0.0) * (1 - 1e-6) <= move.gpus_missing
 
 
-def _waiting_stops(moves: Sequence[Move]) -> tuple[str, ...]:
-    """Words on the running work that stops and waits for GPUs."""
-    names = list(dict.fromkeys(move.what for move in moves if move.action == "stop" and move.target))
-    return (f"running work stops and waits for GPUs: {listed(names)}",) if names else ()
+def _waiting_stops(moves: Sequence[Move]) -> list[Stopped]:
+    """Rows of the running work that leaves its GPUs and gets none where it goes."""
+    stops = [move for move in moves if move.action == "stop" and move.target]
+    return [
+        Stopped(one.what, one.share or 0.0, one.amount or 0.0, one.day or 0, None, gpus_missing=one.gpus_missing)
+        for one in stops
+    ]
 
 
 def _missing_parts(p: DataPlacement, waiting: Sequence[Waiting]) -> Missing:

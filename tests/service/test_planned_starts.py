@@ -13,6 +13,7 @@ from mast_opt.live.service.planned_starts import in_words, planned_starts, state
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.generate import FAMILIES
 from mast_opt.problems.job_placement.live_fleet.reservations import reservations
+from mast_opt.problems.job_placement.live_fleet.types import Job
 from mast_opt.problems.job_placement.plan import Plan, empty
 from mast_opt.problems.job_placement.units import GPU
 from mast_opt.problems.job_placement.verification.measures import free_after
@@ -115,8 +116,8 @@ def test_the_state_has_what_the_plan_leaves(seed: int) -> None:
     done = mast_opt.solve(problem, "exhaustive").plan or empty(problem)
     state = state_after(problem, done)
     assert _free(state) == dict(zip(problem.servers.labels, free_after(problem, done)[:, GPU].tolist()))
-    parts = set(problem.parts.job.tolist())
-    waiting = [problem.jobs.labels[j] for j in problem.order.tolist() if j not in parts and j not in done.job]
+    left = [j for j in problem.order.tolist() if j not in done.job and problem.counts_once[j]]
+    waiting = [Job.of(problem, j).name for j in left]
     assert [name for name, one in state.jobs.items() if one.waits] == waiting
 
 

@@ -98,9 +98,8 @@ def test_times_are_those_of_trials_on_a_fleet(seed: int) -> None:
     works = Works(problem, empty(problem))
     for j in range(6):
         by_ms = _first_fit(problem, j)
-        assert works.times(j, 0).by() == by_ms
-        answer = Fleet.of(problem).fits_by(Job.of(problem, j), 0)
-        assert (FOREVER if answer is None else answer.by_ms) == by_ms
+        for answer in (works.fits_by(j, [0]), Fleet.of(problem).fits_by(Job.of(problem, j), 0)):
+            assert (FOREVER if answer is None else answer.by_ms) == by_ms
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -125,7 +124,7 @@ def test_times_of_parts_are_those_of_trials(seed: int) -> None:
     problem = builder.build()
     works, found = Works(problem, empty(problem)), 0
     for j in np.flatnonzero(problem.counts_once).tolist():
-        by_ms, answer = _first_fit(problem, j), works.parts_fit_by(j, [0])
+        by_ms, answer = _first_fit(problem, j), works.fits_by(j, [0])
         assert (FOREVER if answer is None else answer.by_ms) == by_ms
         found += answer is not None
     assert found > 1

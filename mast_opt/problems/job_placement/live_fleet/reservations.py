@@ -9,12 +9,12 @@ import numpy as np
 
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, reasons
-from mast_opt.problems.job_placement.fit_times import FOREVER, GroupTimes, Room, Task, Use
+from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.gpu_assignment import read_devices
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, RACK, SERVER, WHOLE, Ints
+from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, Ints
 from mast_opt.problems.job_placement.verification.measures import free_after
 
 if TYPE_CHECKING:
@@ -56,17 +56,9 @@ def reservations(problem: JobPlacement, plan: Plan, waiting: Ints) -> dict[int, 
         if not left or p.first_part[j] != j:
             continue
         works = works or Works(p, plan)
-        if j in p.parts.job:
-            first = works.parts_fit_by(j, left)
-            region = max(left, key=works.free_mgpu.__getitem__) if first is None else p.regions.index(first.region)
-            found[j] = Reservation(j, region, first.by_ms if first else None, first.servers if first else ())
-            taken.add(region)
-            continue
-        times = {region: works.times(j, region) for region in left}
-        region = min(left, key=lambda one: (times[one].by(), -works.free_mgpu[one]))
-        by_ms = times[region].by()
-        servers = () if by_ms == FOREVER else times[region].servers(by_ms)
-        found[j] = Reservation(j, region, None if by_ms == FOREVER else by_ms, servers)
+        first = works.fits_by(j, left)
+        region = max(left, key=works.free_mgpu.__getitem__) if first is None else p.regions.index(first.region)
+        found[j] = Reservation(j, region, first.by_ms if first else None, first.servers if first else ())
         taken.add(region)
     return found
 
@@ -127,20 +119,15 @@ class Works:
         self.mgpu_of: dict[int, dict[int, int]] = {}
         for row, device, mgpu in zip(found.row.tolist(), found.device.tolist(), found.mgpu.tolist()):
             self.mgpu_of.setdefault(row, {})[device] = mgpu
-        self._on: dict[int, list[int]] = {}
-        for row in np.argsort(self.end, kind="stable").tolist():
-            self._on.setdefault(int(self.server[row]), []).append(row)
 
-    def parts_fit_by(self, j: int, regions: Sequence[int]) -> "FitsBy | None":
-        """The one of these regions where a job of several parts fits first; ``j`` is the row of its first part."""
-        return self.fleet.fits_by(self.asked(j), 0, regions=[self._p.regions[r] for r in regions])
-
-    def asked(self, j: int) -> Job:
-        """A waiting job as ``fleet`` is asked for it; ``j`` is the row of its first part."""
-        return replace(Job.of(self._standing, j), tenant="", datasets=(), read_mb_per_day={})
+    def fits_by(self, j: int, regions: Sequence[int]) -> "FitsBy | None":
+        """The one of these regions where a waiting job fits first, see ``Fleet.fits_by``; ``j`` is its row of ``jobs``,
+        the first one where it has several parts."""
+        job = replace(Job.of(self._standing, j), tenant="", datasets=(), read_mb_per_day={})
+        return self._fleet.fits_by(job, 0, regions=[self._p.regions[r] for r in regions])
 
     @cached_property
-    def fleet(self) -> "Fleet":
+    def _fleet(self) -> "Fleet":
         """The servers with this work, whose tiers say what quotas do; without data."""
         from mast_opt.problems.job_placement.live_fleet.conversion import servers_of
         from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
@@ -180,30 +167,3 @@ class Works:
                 limit_ms=None if end_ms == FOREVER else end_ms,
             )
             yield first, job, tuple(shares.values())
-
-    def times(self, j: int, region: int) -> GroupTimes:
-        """Times at which a job without parts fits into a region."""
-        p = self._standing
-        together, tasks = p.jobs.within[j] == SERVER, int(p.jobs.tasks[j])
-        found = GroupTimes(1 if together else tasks)
-        there = np.flatnonzero((p.server_region == region) & p.accepts[j][p.servers.gpu_type])
-        for s in there.tolist():
-            kind, rack = int(p.servers.gpu_type[s]), p.racks.labels[p.servers.rack[s]]
-            group = (p.clusters.labels[p.server_cluster[s]], p.gpu_types[kind])
-            task = Task(int(p.need_mgpu[j, kind]), int(p.jobs.cpu_mcores[j]), int(p.jobs.memory_mib[j]))
-            supply = p.servers.supply[s].tolist()
-            room = Room(supply[GPU] // WHOLE, supply[CPU], supply[MEMORY])
-            times = room.times(self._uses(s, int(p.jobs.tier[j])), task, tasks)
-            own = times[tasks - 1 :] if together else times
-            found.put(p.servers.labels[s], (*group, rack) if p.jobs.within[j] == RACK else group, own, last=True)
-        found.sort()
-        return found
-
-    def _uses(self, server: int, tier: int) -> list[tuple[int, Use]]:
-        """(end, what it holds) of the work on a server that a job of this tier waits for, ascending."""
-        found = []
-        for row in self._on.get(server, ()):
-            if not (self.stoppable[row] and self._tier[row] > tier):
-                amount = (self.need[row] * self.tasks[row]).tolist()
-                found.append((int(self.end[row]), Use(self.mgpu_of.get(row, {}), amount[CPU], amount[MEMORY])))
-        return found

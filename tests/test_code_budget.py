@@ -19,7 +19,7 @@ BUDGET = {
     "core": 2088,
     "live/hosts": 3794,
     "live/importers": 190,
-    "live/loop": 4498,
+    "live/loop": 4504,
     "live/policies": 4433,
     "live/reports": 547,
     "live/service": 3646,

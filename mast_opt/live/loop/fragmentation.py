@@ -35,10 +35,10 @@ def fragmented_mgpu(servers: Sequence[PastServer], shapes: Mapping[TaskShape, in
     for row, server in enumerate(servers):
         idle[row, : len(server.idle)] = server.idle
     free = np.array([server.free for server in servers], np.int64)
-    types = [server.up.gpu_type for server in servers]
+    kinds, kind = np.unique([server.up.gpu_type for server in servers], return_inverse=True)
     found = 0
     for shape, count in shapes.items():
-        takes = np.array([shape.gpu_types is None or kind in shape.gpu_types for kind in types])
+        takes = np.array([shape.gpu_types is None or name in shape.gpu_types for name in kinds.tolist()])[kind]
         on_each = min(shape.mgpu, GPU_MILLI)
         enough = (idle >= on_each).sum(axis=1) >= max(1, shape.mgpu // GPU_MILLI)
         fits = takes & enough & (free[:, 1] >= shape.cpu_mcores) & (free[:, 2] >= shape.memory_mib)

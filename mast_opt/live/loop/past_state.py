@@ -16,6 +16,7 @@ MGPU, CPU, MEMORY = range(3)
 ANY_NUMBER = 1 << 62
 """Number of tasks that fit if they need nothing of a resource."""
 _LEVEL = WHOLE_JOB_LEVELS.index
+_MOVES_DATA = ev.DatasetCreated, ev.CopyEnded, ev.ReplicaDropped
 
 
 class PastRoom:
@@ -93,6 +94,8 @@ class PastState(LogFold):
         self.all_mb = 0
         """Sizes of all datasets."""
         self._supply: dict[tuple[str, str], int] | None = None
+        self._holders: dict[tuple[str, ...], frozenset[str]] = {}
+        """Datasets → regions where jobs may read all of them, since data last changed."""
         self._room: dict[tuple[object, ...], tuple[str, ...]] = {}
         """Regions with room for a job, by what it asks for, since servers last changed."""
         self._servers_with_room: PastRoom | None = None
@@ -108,6 +111,8 @@ class PastState(LogFold):
             self._datasets.copy_ended(event)
         elif isinstance(event, ev.ReplicaDropped):
             self._datasets.dropped(event)
+        if isinstance(event, _MOVES_DATA):
+            self._holders.clear()
         return super().take(at_ms, event)
 
     def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked | ev.CapacitySet) -> None:
@@ -153,7 +158,9 @@ class PastState(LogFold):
         """
         if not datasets:
             return None
-        return frozenset.intersection(*map(self._datasets.readable_in, datasets))
+        if datasets not in self._holders:
+            self._holders[datasets] = frozenset.intersection(*map(self._datasets.readable_in, datasets))
+        return self._holders[datasets]
 
     def may_read(self, datasets: tuple[str, ...], region: str) -> bool:
         """Whether the residency of all of these datasets allows a region, at a time of the log."""

@@ -14,6 +14,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.planner.proof.steps import Side, Source, Step
 from mast_opt.problems.mip import Mip, frozen
 from mast_opt.problems.mip.export.mps import row_limits
+from mast_opt.problems.mip.transforms import Extension, extended
 
 Entries = list[tuple[int, Fraction]]
 Limits = tuple[Fraction | None, Fraction | None]
@@ -118,16 +119,11 @@ class ExactProgram:
             np.array([missing if limit[side] is None else float(limit[side] or 0) for limit in limits])
             for side, missing in enumerate((-np.inf, np.inf))
         )
-        ends = mip.row_start[-1] + np.cumsum([len(entries) for entries in rows])
-        wide = replace(
-            mip,
-            row_lower=frozen(np.append(mip.row_lower, lower)),
-            row_upper=frozen(np.append(mip.row_upper, upper)),
-            row_start=frozen(np.append(mip.row_start, ends).astype(np.int32)),
-            index=frozen(np.append(mip.index, [at for entries in rows for at, _ in entries]).astype(np.int32)),
-            value=frozen(np.append(mip.value, [float(number) for entries in rows for _, number in entries])),
-            rows=(),
-        )
+        at = first + np.repeat(np.arange(len(rows)), [len(entries) for entries in rows])
+        columns = np.array([column for entries in rows for column, _ in entries], np.int64)
+        numbers = [float(number) for entries in rows for _, number in entries]
+        more = Extension("proven", rows=len(rows), row_lower=lower, row_upper=upper, entries=[(at, columns, numbers)])
+        wide = extended(mip, more)
         return replace(self, mip=wide, rows=self.rows + rows, row_limits=self.row_limits + limits, derived=derived)
 
     def objective(self, x: Sequence[Fraction]) -> Fraction:

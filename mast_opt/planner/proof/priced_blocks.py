@@ -19,7 +19,7 @@ from mast_opt.planner.proof.cuts import strengthened
 from mast_opt.planner.proof.exact_program import Entries, ExactProgram
 from mast_opt.planner.proof.split_tree import Node, combined, grow, proven, step_of
 from mast_opt.planner.proof.steps import Side, Source, Step, completed, ordered
-from mast_opt.problems.mip import Mip, frozen
+from mast_opt.problems.mip import unnamed
 
 UNREACHED = Fraction(10**30)
 """A target that no block reaches: it is solved to its end."""
@@ -124,21 +124,17 @@ def _block(program: ExactProgram, rows: list[int], columns: list[int], reduced: 
     mip, at = program.mip, {column: number for number, column in enumerate(columns)}
     entries: list[Entries] = [[(at[column], number) for column, number in program.rows[row]] for row in rows]
     cost = [reduced[column] for column in columns]
-    small = Mip(
-        name="block",
-        cost=frozen(np.array([float(number) for number in cost])),
-        offset=0.0,
+    start = np.cumsum([0, *map(len, entries)])
+    value = np.array([float(number) for row in entries for _, number in row])
+    small = unnamed(
+        "block",
+        csr_array((value, [column for row in entries for column, _ in row], start), shape=(len(rows), len(columns))),
+        [float(number) for number in cost],
         col_lower=mip.col_lower[columns],
         col_upper=mip.col_upper[columns],
         integral=mip.integral[columns],
         row_lower=mip.row_lower[rows],
         row_upper=mip.row_upper[rows],
-        row_start=np.cumsum([0, *map(len, entries)]).astype(np.int32),
-        index=np.array([column for row in entries for column, _ in row], np.int32),
-        value=np.array([float(number) for row in entries for _, number in row]),
-        columns=(),
-        rows=(),
-        terms={},
     )
     limits = [program.row_limits[row] for row in rows]
     return _Block(

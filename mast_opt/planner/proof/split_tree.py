@@ -15,7 +15,7 @@ from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.planner.proof.exact_program import Combination, ExactProgram, Limits
 from mast_opt.planner.proof.steps import Source, Step, split
 from mast_opt.problems import backends
-from mast_opt.problems.mip import Mip
+from mast_opt.problems.mip import Mip, unnamed
 
 SOLVER = "highs"
 EXACT = (("dual_feasibility_tolerance", 1e-9), ("primal_feasibility_tolerance", 1e-9))
@@ -171,19 +171,12 @@ def _elastic(mip: Mip) -> Mip:
     rows, columns = mip.shape
     matrix = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape)
     wide = hstack([matrix, eye_array(rows), -eye_array(rows)], format="csr")
-    return Mip(
-        name=f"elastic {mip.name}",
-        cost=np.repeat([0.0, 1.0], [columns, 2 * rows]),
-        offset=0.0,
+    return unnamed(
+        f"elastic {mip.name}",
+        wide,
+        np.repeat([0.0, 1.0], [columns, 2 * rows]),
         col_lower=np.append(mip.col_lower, np.zeros(2 * rows)),
         col_upper=np.append(mip.col_upper, np.full(2 * rows, np.inf)),
-        integral=np.zeros(columns + 2 * rows, np.bool_),
         row_lower=mip.row_lower,
         row_upper=mip.row_upper,
-        row_start=wide.indptr.astype(np.int32),
-        index=wide.indices.astype(np.int32),
-        value=wide.data,
-        columns=(),
-        rows=(),
-        terms={},
     )

@@ -3,13 +3,13 @@
     python benchmarks/ablation.py SOLVER [--variants NAME …] [--instances NAME …] [--seeds 10] [--out RUNS.jsonl]
     python benchmarks/ablation.py SOLVER --set 'no swaps: swaps=0' --path FOLDER 400 --both 'restarts=0'
 
-Instances with their rounds, and variants with the parameters that they change, are those of the solver's table in
-ablation.toml; ``--set`` and ``--path`` add some of one's own, ``--both`` sets parameters in all runs. Every solve has
-one thread and a fixed number of rounds, so that figures do not depend on how busy the machine is (processor time, which
-is shown too, does). A run is a line of RUNS.jsonl, and runs that are there already are not made again. Two tables are
-printed, with mean and 95% confidence interval over the pairs of same instance and seed: 100 · ln(objective / objective
-with the defaults), and the bound less that with the defaults, in percent of the objective (below 0, the bound is weaker
-without).
+Instances with their rounds, and variants with the parameters and constants that they change, are those of the solver's
+table in ablation.toml; ``--set`` and ``--path`` add some of one's own, ``--both`` sets some in all runs. Every solve
+has one thread and a fixed number of rounds, so that figures do not depend on how busy the machine is (processor time,
+which is shown too, does). A run is a line of RUNS.jsonl, and runs that are there already are not made again. Two tables
+are printed, with mean and 95% confidence interval over the pairs of same instance and seed: 100 · ln(objective /
+objective with the defaults), and the bound less that with the defaults, in percent of the objective (below 0, the bound
+is weaker without).
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ import statistics
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import mast_opt
 from mast_opt.problems.registry import kind_of
+from mast_opt.problems.search.params import Params
 
 DEFAULTS = "defaults"
 T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
@@ -43,10 +46,43 @@ def instance(stated: dict[str, Any], solver_seed: int = 0) -> Any:
     return mast_opt.generate(stated["kind"], stated["family"], seed=seed, **stated["sizes"])
 
 
-def solved(problem: Any, solver: str, params: dict[str, Any], rounds: int, seed: int) -> Run:
+def divided(holder: Any, changes: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[Any, str, Any]]]:
+    """Changes of parameters, and those of constants, each with the object or class that has it."""
+    params, constants = {}, []
+    for name, value in changes.items():
+        if isinstance(value, dict):
+            inner, more = divided(getattr(holder, name), value)
+            params |= {name: inner} if inner else {}
+            constants += more
+        elif isinstance(holder, Params) and name in (one.name for one in fields(holder)):
+            params[name] = value
+        else:
+            constants.append((holder if name in vars(holder) else type(holder), name, value))
+    return params, constants
+
+
+@contextmanager
+def with_constants(constants: list[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Give constants of a solver other values for a while; nothing is compiled with them."""
+    before = [(holder, name, getattr(holder, name)) for holder, name, _ in constants]
+    setter = object.__setattr__
+    for holder, name, value in constants:
+        (setattr if isinstance(holder, type) else setter)(holder, name, value)
+    try:
+        yield
+    finally:
+        for holder, name, value in before:
+            (setattr if isinstance(holder, type) else setter)(holder, name, value)
+
+
+def solved(problem: Any, solver: str, changes: dict[str, Any], rounds: int, seed: int) -> Run:
     """Objective (None without a plan), bound and processor seconds of one solve."""
     began = time.process_time()
-    solution = mast_opt.solve(problem, solver, params=params or None, iterations=rounds, seed=seed, threads=1, gap=0.0)
+    params, constants = divided(kind_of(problem).solvers.params[solver](), changes)
+    with with_constants(constants):
+        solution = mast_opt.solve(
+            problem, solver, params=params or None, iterations=rounds, seed=seed, threads=1, gap=0.0
+        )
     found = {"objective": solution.objective, "bound": solution.bound}
     return {**found, "cpu_s": round(time.process_time() - began, 3)}
 

@@ -30,7 +30,7 @@ BUDGET = {
     "planner/bench": 1866,
     "planner/importers": 1895,
     "planner/io": 3372,
-    "planner/proof": 1454,
+    "planner/proof": 1439,
     "planner/report": 2923,
     "planner/solving": 2550,
     "problems/backends": 1852,
@@ -39,9 +39,9 @@ BUDGET = {
     "problems/kind": 2069,
     "problems/mip": 1508,
     "problems/resource_allocation": 2609,
-    "problems/search": 588,
+    "problems/search": 574,
     "problems/server_assignment": 4315,
-    "problems/task_reassignment": 3283,
+    "problems/task_reassignment": 3192,
 }
 SLACK = 0.01
 """Part of its budget by which one package may be over it."""

@@ -94,7 +94,7 @@ def _described(cls: type[Params]) -> dict[str, Any]:
     """Name → what is known of a parameter."""
     return {
         name: {
-            "default": list(one.default) if isinstance(one.default, tuple) else one.default,
+            "default": one.default,
             "expected": one.expected,
             "effect": one.effect,
             "reason": one.reason,

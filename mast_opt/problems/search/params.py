@@ -13,6 +13,7 @@ class: a constant, which the solver reads in the same way.
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
@@ -27,7 +28,7 @@ from mast_opt.core.wording import did_you_mean
 
 Scalar = bool | int | float | str
 Value = Scalar | tuple[Scalar, ...]
-ValueT = TypeVar("ValueT", bound=Value)
+ValueT = TypeVar("ValueT", bound=Scalar)
 GroupT = TypeVar("GroupT", bound="Params")
 
 _STATED = "parameter"
@@ -40,7 +41,7 @@ class Parameter:
 
     name: str
     """Name with those of the groups around it: ``sub_mip.gap``."""
-    default: Value
+    default: Scalar
     effect: str
     """Effect of the parameter: what it decides, and what a larger value does."""
     reason: str
@@ -55,9 +56,16 @@ class Parameter:
     @property
     def expected(self) -> str:
         """Type and range of a solver's parameter in words: ``a whole number of at least 1``."""
-        if isinstance(self.default, tuple):
-            return f"one or more values, each {self._of(self.default[0])}"
-        return self._of(self.default)
+        if isinstance(self.default, bool):
+            return "true or false"
+        if isinstance(self.default, str):
+            return f"one of: {', '.join(self.choices)}" if self.choices else "a text"
+        noun = "a whole number" if isinstance(self.default, int) else "a number"
+        low = f"above {self.above:,.12g}" if self.above is not None else ""
+        low = f"of at least {self.low:,.12g}" if self.low is not None else low
+        if self.high is None:
+            return f"{noun} {low}".rstrip()
+        return f"{noun} {low} and at most {self.high:,.12g}" if low else f"{noun} of at most {self.high:,.12g}"
 
     def checked(self, value: object, owner: str) -> Value:
         """The value of a solver's parameter in the type of the default.
@@ -65,15 +73,9 @@ class Parameter:
         Raises:
             UsageError: it has another type, or is out of range; names the parameter, its owner and what was expected.
         """
-        if isinstance(self.default, tuple):
-            items = tuple(value) if isinstance(value, (list, tuple)) else ()
-            found = tuple(self._scalar(item, self.default[0]) for item in items)
-            if found and None not in found:
-                return cast(tuple[Scalar, ...], found)
-        else:
-            scalar = self._scalar(value, self.default)
-            if scalar is not None:
-                return scalar
+        found = self._fitting(value)
+        if found is not None:
+            return found
         raise refuse(
             f"parameter {self.name} of {owner}", value, f"{self.expected}, {value_text(self.default)} by default"
         )
@@ -82,27 +84,20 @@ class Parameter:
         """The value of a solver's parameter that a text states; the text itself where it states none, for ``checked``
         to refuse.
         """
-        if isinstance(self.default, tuple):
-            return tuple(_parsed(part.strip(), self.default[0]) for part in text.split(","))
-        return _parsed(text, self.default)
+        if isinstance(self.default, bool):
+            return {"true": True, "false": False}.get(text.lower(), text)
+        if isinstance(self.default, str):
+            return text
+        for number in (int, float):
+            with suppress(ValueError):
+                return number(text)
+        return text
 
-    def _of(self, like: Scalar) -> str:
-        """Expected sort of value of a solver's parameter, in words."""
-        if isinstance(like, bool):
-            return "true or false"
-        if isinstance(like, str):
-            return f"one of: {', '.join(self.choices)}" if self.choices else "a text"
-        noun = "a whole number" if isinstance(like, int) else "a number"
-        low = f"above {self.above:,.12g}" if self.above is not None else ""
-        low = f"of at least {self.low:,.12g}" if self.low is not None else low
-        if self.high is None:
-            return f"{noun} {low}".rstrip()
-        return f"{noun} {low} and at most {self.high:,.12g}" if low else f"{noun} of at most {self.high:,.12g}"
-
-    def _scalar(self, value: object, like: Scalar) -> Scalar | None:
-        """The value of a solver's parameter in the type of ``like``; None where it has another type or is
-        out of range.
+    def _fitting(self, value: object) -> Scalar | None:
+        """The value of a solver's parameter in the type of the default; None where it has another type or is out of
+        range.
         """
+        like = self.default
         if isinstance(like, bool):
             return bool(value) if isinstance(value, (bool, np.bool_)) else None
         if isinstance(like, str):
@@ -261,7 +256,7 @@ class Params:
 
 
 def value_text(value: Value) -> str:
-    """A value of a solver's parameter as ``parse`` reads it."""
+    """A value of a solver's parameter as ``parse`` reads it, or constants with commas."""
     if isinstance(value, tuple):
         return ",".join(map(value_text, value))
     return str(value).lower() if isinstance(value, bool) else f"{value}"
@@ -302,17 +297,3 @@ def _flattened(values: Mapping[str, object], before: str) -> Iterator[tuple[str,
             yield from _flattened(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value
-
-
-def _parsed(text: str, like: Scalar) -> object:
-    """Value of a parameter's text in the type of its default; the text itself where it states none."""
-    if isinstance(like, bool):
-        return {"true": True, "false": False}.get(text.lower(), text)
-    if isinstance(like, str):
-        return text
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text

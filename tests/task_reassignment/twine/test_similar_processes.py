@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mast_opt.problems.task_reassignment.twine.instance_arrays import alike
 from mast_opt.problems.task_reassignment.twine.params import OperatorParams
@@ -29,6 +30,7 @@ def test_equals_are_no_partners_and_take_turns() -> None:
     assert set(partners.ravel().tolist()) == set(range(20))
 
 
-def test_where_all_are_equal_or_too_many_nobody_has_a_partner() -> None:
+def test_where_all_are_equal_or_too_many_nobody_has_a_partner(monkeypatch: pytest.MonkeyPatch) -> None:
     assert alike(np.ones((5, 2)), PARAMS).shape == (5, 0)
-    assert alike(np.arange(10.0).reshape(5, 2), OperatorParams(similar_below=4)).shape == (5, 0)
+    monkeypatch.setattr(OperatorParams, "similar_below", 4)
+    assert alike(np.arange(10.0).reshape(5, 2), PARAMS).shape == (5, 0)

@@ -21,60 +21,32 @@ class OperatorParams(Params):
         low=0,
         high=1,
     )
-    same_service: float = parameter(
-        0.3,
-        "Share of swaps and ejections with a process of the same service.",
-        "Spread and dependencies stay as they are then.",
-        low=0,
-        high=1,
-    )
+    same_service: ClassVar[float] = 0.3
+    """Share of swaps and ejections with a process of the same service: spread and dependencies stay as they are."""
     same_service_unlisted: ClassVar[float] = 0.6
     """Share of swaps and ejections within a service, where similar processes are not listed. Other swaps are rarely
     accepted then."""
-    ejections: float = parameter(
-        0.1,
-        "Share of ejections: a process takes the place of another, which goes to a third machine.",
-        "With a fiftieth, more coolings of a2_2 ended in a trap that only ejections leave.",
-        low=0,
-        high=1,
-    )
-    ways_home: float = parameter(
-        0.5,
-        "Share of ways home among the shifts and ejections of processes that are away from today's machine.",
-        "Room of transient resources is held on both machines, and would soon be spent on moves that are not worth it.",
-        low=0,
-        high=1,
-    )
-    similar_swaps: float = parameter(
-        0.8,
-        "Share of swaps and ejections with a process that needs almost the same, where such processes are listed.",
-        "Few others can change places where capacities are nearly full.",
-        low=0,
-        high=1,
-    )
+    ejections: ClassVar[float] = 0.1
+    """Share of ejections: a process takes the place of another, which goes to a third machine. With a fiftieth, more
+    coolings of a2_2 ended in a trap that only ejections leave."""
+    ways_home: ClassVar[float] = 0.5
+    """Share of ways home among the shifts and ejections of processes that are away from today's machine. Room of
+    transient resources is held on both machines, and would soon be spent on moves that are not worth it."""
+    similar_swaps: ClassVar[float] = 0.8
+    """Share of swaps and ejections with a process that needs almost the same, where such processes are listed. Few
+    others can change places where capacities are nearly full."""
     similar_processes: ClassVar[int] = 64
     """Most similar processes that are listed for each. Nearer ones are drawn more often anyway."""
-    similar_below: int = parameter(
-        10_000,
-        "Most processes of an instance for which similar ones are listed.",
-        "With more, the same time is better spent on twice as many changes.",
-        low=0,
-    )
+    similar_below: ClassVar[int] = 10_000
+    """Most processes of an instance for which similar ones are listed. With more, twice as many changes are worth
+    more than the lists."""
     listed_share: ClassVar[float] = 0.25
     """Processes that fit on fewer machines than this share have them listed; others draw any machine. Where most
     machines are possible, a random one is nearly as good and a list is larger."""
-    listed_pairs: int = parameter(
-        200_000_000,
-        "Most pairs of process and machine for which such lists are made.",
-        "A byte for each pair while they are made.",
-        low=0,
-    )
-    table_pairs: int = parameter(
-        1_000_000,
-        "Most such pairs of which a table is looked into for every change.",
-        "It has to stay in a processor's cache.",
-        low=0,
-    )
+    listed_pairs: ClassVar[int] = 200_000_000
+    """Most pairs of process and machine for which such lists are made. A byte for each pair while they are made."""
+    table_pairs: ClassVar[int] = 1_000_000
+    """Most such pairs of which a table is looked into for every change. It has to stay in a processor's cache."""
     exchange_share: float = parameter(
         0.1,
         "Before a reheat, machines whose load causes more than this share of the cost exchange their largest process "
@@ -89,7 +61,7 @@ class OperatorParams(Params):
 
 
 @dataclass(frozen=True)
-class CoolingParams(Params):
+class CoolingParams:
     """Temperatures of a cooling, and which processes move at which."""
 
     first_temperature: ClassVar[float] = 1 / 6
@@ -109,28 +81,24 @@ class CoolingParams(Params):
     movable: ClassVar[float] = 2.0
     """Processes move that can cost at least this many temperatures. The large ones find their places first, and small
     ones do not fill up transient room with moves that mean nothing yet."""
-    least_movable: int = parameter(10, "Processes that move however small they are.", "Some always have to.", low=1)
+    least_movable: ClassVar[int] = 10
+    """Processes that move however small they are. Some always have to."""
     freeze_part: ClassVar[float] = 0.1
     """A cooling ends early if over this part of it the cost has fallen by less than `freeze_share`. The time is better
     spent on the next one."""
-    freeze_share: float = parameter(
-        1e-4,
-        "A cooling ends early if the cost falls by less than this share of it over a tenth of the cooling.",
-        "The default gap of a solve.",
-        low=0,
-    )
+    freeze_share: ClassVar[float] = 1e-4
+    """A cooling ends early if the cost falls by less than this share of it over a tenth of the cooling. The default gap
+    of a solve."""
 
 
 @dataclass(frozen=True)
-class PriceParams(Params):
+class PriceParams:
     """Prices of what the search may break on the way: excess over capacities, missing locations and dependencies."""
 
-    excess_first: float = parameter(
-        3.0, "Price of a weighted unit of excess over capacities at the first temperature.", "Set by hand.", above=0
-    )
-    excess_last: float = parameter(
-        1e3, "Price of such a unit at the last temperature; it rises geometrically.", "Set by hand.", above=0
-    )
+    excess_first: ClassVar[float] = 3.0
+    """Price of a weighted unit of excess over capacities at the first temperature. Set by hand."""
+    excess_last: ClassVar[float] = 1e3
+    """Price of such a unit at the last temperature; it rises geometrically. Set by hand."""
     broken: ClassVar[float] = 30.0
     """Price of a missing location or dependency at the first temperature, in temperatures; later it falls as the square
     root of the temperature. Set by hand: it is rarely broken while it is hot, and almost never later."""
@@ -139,21 +107,15 @@ class PriceParams(Params):
     with a plan."""
     most_urgency: ClassVar[float] = 1e6
     """Factor up to which prices rise so. Sums stay exact."""
-    hopeless_urgency: float = parameter(
-        1e4,
-        "Factor on prices at which a cooling that is lost ends early.",
-        "Some coolings end with a process on a machine too small for it, however expensive that is.",
-        low=1,
-    )
+    hopeless_urgency: ClassVar[float] = 1e4
+    """Factor on prices at which a cooling that is lost ends early. Some coolings end with a process on a machine too
+    small for it, however expensive that is."""
     lost_share: ClassVar[float] = 0.05
     """A cooling that ends with a rule broken is lost if the best known plan costs more than this share above it. Less
     may be the cost of the few changes that are still needed."""
-    stricter: float = parameter(
-        5.0,
-        "Factor on the price of excess while hot, after a cooling that was lost.",
-        "None of three coolings of a2_5 was lost so.",
-        low=1,
-    )
+    stricter: ClassVar[float] = 5.0
+    """Factor on the price of excess while hot, after a cooling that was lost. None of three coolings of a2_5 was
+    lost so."""
     away: ClassVar[float] = 3.0
     """Price of a process that is not on today's machine, in temperatures, where machines hold 80 processes or more.
     There a few large processes are enough to level everything, and the others had better stay."""
@@ -163,47 +125,30 @@ class PriceParams(Params):
 
 
 @dataclass(frozen=True)
-class ScheduleParams(Params):
+class Schedule:
     """How a search divides its time among coolings."""
 
-    near_share: float = parameter(
-        0.0,
-        "Share of the time that a cooling close to today's assignment takes, before all others; 0 for none.",
-        "Where today is nearly as cheap as can be, few moves are wanted (a1_3).",
-        low=0,
-        high=1,
-    )
-    hot_least: float = parameter(
-        0.8,
-        "Least share of the time that a cooling from hot takes; beyond it, it has `changes_per_process`.",
-        "As slow as possible: what it decides while hot is not corrected later.",
-        above=0,
-        high=1,
-    )
-    hot_most: float = parameter(
-        0.8, "Most share of the time that it takes.", "The rest is for reheats.", above=0, high=1
-    )
-    hot_until: float = parameter(
-        0.8, "Part of the search at which the second and later coolings from hot are over.", "As above.", low=0, high=1
-    )
-    reheat_share: float = parameter(
-        0.2,
-        "Share of the time of each further cooling, from the best assignment; less where it freezes early.",
-        "Once more, to polish.",
-        above=0,
-        high=1,
-    )
-    reheat_low: float = parameter(0.4, "Hottest power at which a reheat begins.", "Measured on a2_3.", low=0, high=1)
-    reheat_high: float = parameter(0.6, "Coldest power at which a reheat begins.", "Measured on a2_3.", low=0, high=1)
-    rare_ways_home: float = parameter(
-        1.0,
-        "Factor on the share of ways home in every second cooling; 1 makes all alike.",
-        "With many processes there is one cooling only.",
-        low=0,
-    )
-    race: bool = parameter(
-        False, "Whether coolings from hot are given up where they fall behind others.", "There is one only."
-    )
+    near_share: float = 0.0
+    """Share of the time that a cooling close to today's assignment takes, before all others; 0 for none. Where today is
+    nearly as cheap as can be, few moves are wanted (a1_3)."""
+    hot_least: float = 0.8
+    """Least share of the time that a cooling from hot takes; beyond it, it has `changes_per_process`. As slow as
+    possible: what it decides while hot is not corrected later."""
+    hot_most: float = 0.8
+    """Most share of the time that it takes. The rest is for reheats."""
+    hot_until: float = 0.8
+    """Part of the search at which the second and later coolings from hot are over."""
+    reheat_share: float = 0.2
+    """Share of the time of each further cooling, from the best assignment; less where it freezes early."""
+    reheat_low: float = 0.4
+    """Hottest power at which a reheat begins. Measured on a2_3."""
+    reheat_high: float = 0.6
+    """Coldest power at which a reheat begins. Measured on a2_3."""
+    rare_ways_home: float = 1.0
+    """Factor on the share of ways home in every second cooling; 1 makes all alike. With many processes there is one
+    cooling only."""
+    race: bool = False
+    """Whether coolings from hot are given up where they fall behind others. With many processes there is one only."""
 
 
 @dataclass(frozen=True)
@@ -259,24 +204,23 @@ class TwineParams(Params):
         "Up to there coolings differ much, and several fit into the time.",
         low=0,
     )
-    few: ScheduleParams = group(
-        ScheduleParams(
-            near_share=0.02,
-            hot_least=0.15,
-            hot_until=0.65,
-            reheat_share=0.04,
-            reheat_low=0.2,
-            reheat_high=0.45,
-            rare_ways_home=0.1,
-            race=True,
-        ),
-        "Schedule with few processes: several coolings race, and some instances want ways home to be rare.",
-        only=("near_share", "rare_ways_home", "race"),
+    few: ClassVar[Schedule] = Schedule(
+        near_share=0.02,
+        hot_least=0.15,
+        hot_until=0.65,
+        reheat_share=0.04,
+        reheat_low=0.2,
+        reheat_high=0.45,
+        rare_ways_home=0.1,
+        race=True,
     )
-    many: ClassVar[ScheduleParams] = ScheduleParams()
+    """Schedule with few processes: several coolings race, and some instances want ways home to be rare."""
+    many: ClassVar[Schedule] = Schedule()
     """Schedule with many processes: one cooling as slow as possible, then shorter ones from the best assignment."""
     operators: OperatorParams = group(OperatorParams(), "Operators and their shares.")
-    cooling: CoolingParams = group(CoolingParams(), "Temperatures.")
-    prices: PriceParams = group(PriceParams(), "Limits as prices.")
+    cooling: ClassVar[CoolingParams] = CoolingParams()
+    """Temperatures."""
+    prices: ClassVar[PriceParams] = PriceParams()
+    """Limits as prices."""
     racing: ClassVar[RaceParams] = RaceParams()
     """Racing of coolings."""

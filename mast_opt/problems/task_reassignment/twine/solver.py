@@ -20,7 +20,7 @@ from mast_opt.problems.task_reassignment.twine.annealing.chain import Chain
 from mast_opt.problems.task_reassignment.twine.annealing.kernel import OperatorShares
 from mast_opt.problems.task_reassignment.twine.annealing.racing import Racing, Runner
 from mast_opt.problems.task_reassignment.twine.instance_arrays import twine_arrays_of
-from mast_opt.problems.task_reassignment.twine.params import RaceParams, ScheduleParams, TwineParams
+from mast_opt.problems.task_reassignment.twine.params import RaceParams, Schedule, TwineParams
 from mast_opt.problems.task_reassignment.twine.state import ROUND, spare, untracked_violations
 from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.problems.task_reassignment.verification.verifier import verify
@@ -99,7 +99,7 @@ def _within_transient_capacity(problem: TaskReassignment, machine: Ints) -> Ints
 class TwineStrategy(Strategy):
     """Strategy of one search: what the size of the instance decides."""
 
-    schedule: ScheduleParams
+    schedule: Schedule
     """How the time is divided among coolings."""
     shares: OperatorShares
     """Shares of the operators."""

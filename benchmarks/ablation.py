@@ -48,7 +48,8 @@ def instance(stated: dict[str, Any], solver_seed: int = 0) -> Any:
 
 def divided(holder: Any, changes: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[Any, str, Any]]]:
     """Changes of parameters, and those of constants, each with the object or class that has it."""
-    params, constants = {}, []
+    params: dict[str, Any] = {}
+    constants: list[tuple[Any, str, Any]] = []
     for name, value in changes.items():
         if isinstance(value, dict):
             inner, more = divided(getattr(holder, name), value)

@@ -32,15 +32,15 @@ BUDGET = {
     "planner/io": 3372,
     "planner/proof": 1439,
     "planner/report": 2923,
-    "planner/solving": 2550,
+    "planner/solving": 2538,
     "problems/backends": 1852,
-    "problems/data_placement": 14706,
+    "problems/data_placement": 14654,
     "problems/job_placement": 12750,
     "problems/kind": 2069,
     "problems/mip": 1508,
     "problems/resource_allocation": 2609,
     "problems/search": 574,
-    "problems/server_assignment": 4315,
+    "problems/server_assignment": 4286,
     "problems/task_reassignment": 3192,
 }
 SLACK = 0.01

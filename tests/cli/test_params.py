@@ -53,7 +53,7 @@ def test_a_file_that_is_no_toml_is_refused(call: Call, fleet: Path, tmp_path: Pa
 
 def test_file_and_option_reach_the_solver_and_are_recorded(call: Call, fleet: Path, tmp_path: Path) -> None:
     file, plan = tmp_path / "ras.toml", tmp_path / "plan"
-    file.write_text("price_steps = 20\nlp_round = 2\n[sub_mip]\ngap = 0.01\n")
+    file.write_text("price_steps = 20\nlp_pairs = 20_000\n[sub_mip]\ngap = 0.01\n")
     set_here = ("--params", file, "--param", "price_steps=10")
     ended = call("solve", fleet, "--solver", "ras", "--iterations", 1, *set_here, "--out", plan, "--json", "--log")
     assert ended.code == 0

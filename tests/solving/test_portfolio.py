@@ -209,10 +209,11 @@ def test_a_kind_without_a_heuristic_is_solved_as_by_its_backend() -> None:
     assert found.params == {"pop": 2}
 
 
-def test_on_one_thread_the_heuristic_takes_over_what_the_exact_solver_leaves() -> None:
+def test_on_one_thread_the_heuristic_takes_over_what_the_exact_solver_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """The exact solver has nearly no time, so the plan is the heuristic's."""
     problem = mast_opt.generate("data-placement", None, seed=1, datasets=30, workloads=40, regions=4)
-    found = mast_opt.solve(problem, "auto", threads=1, time_limit_s=2.0, params={"turn_share": 1e-3})
+    monkeypatch.setattr(AutoParams, "turn_share", 1e-3)
+    found = mast_opt.solve(problem, "auto", threads=1, time_limit_s=2.0)
     assert found.strategy["in_turn"]
     assert found.strategy["plan_by"] == "tetris"
     assert found.objective is not None

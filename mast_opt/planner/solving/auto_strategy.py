@@ -24,24 +24,16 @@ class AutoParams(Params):
     most_columns: ClassVar[int] = 1_000_000
     """Programs of more columns are left to the heuristic. Set by hand, so that an exact solver does not fill the memory
     for a first relaxation; not measured."""
-    alone_columns: int = parameter(
-        5_000,
-        "Programs of up to so many columns get a head start before the heuristic joins.",
-        "Set by hand: where an exact solver ends soon, a first use of the heuristic would only compile; not measured.",
-        low=0,
-    )
+    alone_columns: ClassVar[int] = 5_000
+    """Programs of up to so many columns get a head start before the heuristic joins. Set by hand: where an exact solver
+    ends soon, a first use of the heuristic would only compile; not measured."""
     head_start_s: float = parameter(3.0, "Seconds of that head start.", "Set by hand; see alone_columns.", low=0.0)
     head_start_share: ClassVar[float] = 0.1
     """Most of the time limit that the head start takes. Set by hand, so that the heuristic keeps nearly all of a short
     limit."""
-    turn_share: float = parameter(
-        0.5,
-        "On one thread, the part of the time limit that the exact solver has before the heuristic gets the rest, on "
-        "programs of up to alone_columns.",
-        "Set by hand: neither is sure to be better there.",
-        above=0.0,
-        high=1.0,
-    )
+    turn_share: ClassVar[float] = 0.5
+    """On one thread, the part of the time limit that the exact solver has before the heuristic gets the rest, on
+    programs of up to alone_columns. Set by hand: neither is sure to be better there."""
 
 
 @dataclass(frozen=True)

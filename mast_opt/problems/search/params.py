@@ -204,9 +204,9 @@ class Params:
             stated[name] = known[name].parsed(value)
         return cls.of(stated)
 
-    def values(self) -> dict[str, Value]:
+    def values(self) -> dict[str, Scalar]:
         """Name → value of all parameters of a solver."""
-        return {name: cast(Value, attrgetter(name)(self)) for name in self.parameters()}
+        return {name: cast(Scalar, attrgetter(name)(self)) for name in self.parameters()}
 
     def differences(self) -> dict[str, Value]:
         """Name → value of a solver's parameters that are not at their default; ``of`` brings the parameters back from
@@ -280,7 +280,7 @@ def _parameters(cls: Any) -> dict[str, Parameter]:  # noqa: ANN401 - any datacla
     return found
 
 
-def _named(stated: Parameter, name: str, default: Value | None = None) -> Parameter:
+def _named(stated: Parameter, name: str, default: Scalar | None = None) -> Parameter:
     """A solver's parameter under its full name, perhaps with the default of the group that holds it."""
     given = stated.default if default is None else default
     return Parameter(name, given, stated.effect, stated.reason, stated.low, stated.high, stated.above, stated.choices)

@@ -26,14 +26,18 @@ from mast_opt.problems.search.params import Params, group
 class TetrisParams(Params):
     """Parameters of the solver ``tetris``."""
 
-    cooling: CoolingParams = group(CoolingParams(), "Temperatures.")
-    operators: OperatorParams = group(OperatorParams(), "Proposals of the annealing.")
+    cooling: ClassVar[CoolingParams] = CoolingParams()
+    """Temperatures."""
+    operators: ClassVar[OperatorParams] = OperatorParams()
+    """Proposals of the annealing."""
     parts: PartsParams = group(PartsParams(), "Splittable workloads in the search.")
-    multistart: MultistartParams = group(MultistartParams(), "Small instances.")
+    multistart: ClassVar[MultistartParams] = MultistartParams()
+    """Small instances."""
     multilevel: MultilevelParams = group(MultilevelParams(), "One copy of each dataset.")
     gibbs: GibbsParams = group(GibbsParams(), "Large instances.")
     relaxation: RelaxationParams = group(RelaxationParams(), "The bound.")
-    tree_cuts: TreeCutParams = group(TreeCutParams(), "Cutting planes of the bound.")
+    tree_cuts: ClassVar[TreeCutParams] = TreeCutParams()
+    """Cutting planes of the bound."""
     spectral: SpectralParams = group(SpectralParams(), "The bound where plans are partitions.")
     neighbourhoods: NeighbourhoodParams = group(NeighbourhoodParams(), "Fix-and-optimise.")
     workloads_only: WorkloadsOnlyParams = group(WorkloadsOnlyParams(), "Lexicographic terms of work.")

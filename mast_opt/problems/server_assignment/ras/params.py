@@ -10,12 +10,9 @@ from typing import ClassVar
 from mast_opt.problems.search.params import Params, group, parameter
 from mast_opt.problems.search.sub_mip import SubMipParams
 
-MOST_AMOUNTS = 20_000
-"""Amounts at a switchboard that the check of a certificate tries for a reservation."""
-
 
 @dataclass(frozen=True)
-class VolumeParams(Params):
+class VolumeParams:
     """Parameters of the volume algorithm, which moves prices towards a better bound."""
 
     newest_share: ClassVar[float] = 0.1
@@ -44,7 +41,7 @@ class VolumeParams(Params):
 
 
 @dataclass(frozen=True)
-class LocalSearchParams(Params):
+class LocalSearchParams:
     """Parameters of the passes in which reservations choose their servers again."""
 
     level_tries: ClassVar[int] = 3
@@ -60,31 +57,23 @@ class LocalSearchParams(Params):
     transfers: ClassVar[int] = 8
     """Servers that a reservation takes from others between two looks at the clock. A few, since each exchange looks at
     all stocks."""
-    transfer_calls: int = parameter(
-        50,
-        "How often a reservation may take servers from others in a pass.",
-        "Up to 400 servers: what a reservation lacks.",
-        low=0,
-    )
+    transfer_calls: ClassVar[int] = 50
+    """How often a reservation may take servers from others in a pass. Up to 400 servers: what a reservation lacks."""
     transfer_failures: ClassVar[int] = 5
     """Exchanges that did not pay after which a reservation gives up. Exchanges are tried in the order of their
     estimates, so later ones pay less often."""
 
 
 @dataclass(frozen=True)
-class IntegerBoundParams(Params):
+class IntegerBoundParams:
     """Parameters of the bound with whole servers, reservation by reservation."""
 
     patience: ClassVar[float] = 2.0
     """The bound is computed after so many times the time that the last one took; in every round where rounds are
     counted. It takes at most a third of the time then."""
-    cells: int = parameter(
-        7000,
-        "Amounts at a switchboard up to which whole servers are counted for every reservation.",
-        "Beyond, rounding matters little.",
-        low=1,
-        high=MOST_AMOUNTS,
-    )
+    cells: ClassVar[int] = 7000
+    """Amounts at a switchboard up to which whole servers are counted for every reservation. Beyond, rounding matters
+    little."""
     margin: ClassVar[int] = 20
     """Largest servers by which the levels that are tried go beyond the relaxed one and today's."""
     price_strides: ClassVar[tuple[float, ...]] = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
@@ -122,12 +111,9 @@ class RasParams(Params):
     opening_share: ClassVar[float] = 0.2
     """Share of the time limit for the first prices, which an aggregated linear program gives. Set by hand; the rest is
     left to the search."""
-    lp_round: int = parameter(
-        2,
-        "The round before which the linear relaxation is solved exactly, once, where gap and size ask for it.",
-        "Set by hand, so that easy instances end before.",
-        low=0,
-    )
+    lp_round: ClassVar[int] = 2
+    """The round before which the linear relaxation is solved exactly, once, where gap and size ask for it. Set by hand,
+    so that easy instances end before."""
     lp_gap: float = parameter(
         0.02,
         "The linear relaxation is solved where the gap is above this.",
@@ -146,29 +132,24 @@ class RasParams(Params):
     lp_dual_gap: ClassVar[float] = 1e-6
     """Relative gap at which a linear program for prices counts as solved. Where capacity lacks, prices are needed to
     several digits."""
-    rounding_orders: int = parameter(
-        5,
-        "Random orders of reservations in which the rounded plan of the linear relaxation is repaired; 0 for none.",
-        "Set by hand; the best of them is kept.",
-        low=0,
-    )
+    rounding_orders: ClassVar[int] = 5
+    """Random orders of reservations in which the rounded plan of the linear relaxation is repaired; 0 for none. Set by
+    hand; the best of them is kept."""
     rounding_passes: ClassVar[int] = 3
     """Passes over the reservations in each of these orders."""
     volume: ClassVar[VolumeParams] = VolumeParams()
     """Steps of the prices (Barahona and Anbil, 2000)."""
-    local_search: LocalSearchParams = group(LocalSearchParams(), "Passes in which reservations choose again.")
-    integer_bound: IntegerBoundParams = group(IntegerBoundParams(), "The bound with whole servers.")
+    local_search: ClassVar[LocalSearchParams] = LocalSearchParams()
+    """Passes in which reservations choose again."""
+    integer_bound: ClassVar[IntegerBoundParams] = IntegerBoundParams()
+    """The bound with whole servers."""
     sub_mip: SubMipParams = group(
         SubMipParams(gap=1e-3, node_limit=300, time_limit_s=3.0),
         "Exact solves of the first prices, of a few reservations together, and of racks. Nodes are limited, so that "
         "answers are the same on every machine; the gap is loose, because sub-problems are many.",
     )
-    sub_mip_round: int = parameter(
-        12,
-        "Rounds of prices before sub-MIPs begin; afterwards both take turns.",
-        "Set by hand.",
-        low=0,
-    )
+    sub_mip_round: ClassVar[int] = 12
+    """Rounds of prices before sub-MIPs begin; afterwards both take turns. Set by hand."""
     sub_mip_pairs: ClassVar[int] = 800
     """Pairs in a sub-MIP, about. Set by hand."""
     sub_mip_most_pairs: int = parameter(
@@ -186,6 +167,5 @@ class RasParams(Params):
         "Racks for everybody are too many columns.",
         low=0,
     )
-    rack_time_limit_s: float = parameter(
-        5.0, "Most seconds for that choice of racks.", "It changes no term of the objective.", above=0
-    )
+    rack_time_limit_s: ClassVar[float] = 5.0
+    """Most seconds for that choice of racks. It changes no term of the objective."""

@@ -152,7 +152,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class RaceParams(Params):
+class RaceParams:
     """Racing of coolings from hot: asynchronous successive halving (Li et al., MLSys 2020).
 
     On the instances of the challenge with 1,000 processes what a cooling ends at is decided while large processes find

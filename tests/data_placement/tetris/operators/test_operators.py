@@ -275,7 +275,7 @@ def accepted(problem: DataPlacement, operator: str, guided: bool, temperature: f
     applies, and the cost recomputed agree after each; a change that is not made leaves everything as it was.
     """
     shares = {name: float(name == operator) for name in OPERATORS} | {"guided_twins": float(operator == "twins")}
-    params = OperatorParams.of(shares)
+    params = replace(PARAMS, **shares)  # type: ignore[arg-type]
     mix, (a, s) = proposals_of(params, compound=True, guided=guided), begin(problem, seed)
     part, workspace = undivided(a, s), annealing_workspace(a, params)
     if excess(a, s, problem.may_refuse):

@@ -6,11 +6,9 @@ Temperatures are in units of the mean cost of a workload.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mast_opt.problems.search.params import Params, parameter
-
 
 @dataclass(frozen=True)
-class CoolingParams(Params):
+class CoolingParams:
     """Temperatures of the annealing."""
 
     hot: ClassVar[float] = 1.0
@@ -23,9 +21,8 @@ class CoolingParams(Params):
     gpus_only: ClassVar[float] = 16.0
     """Factor of the first temperature where only GPU terms count. The mean cost of a workload is small compared with
     what a gang changes."""
-    warm: float = parameter(
-        0.05, "First temperature when a plan is given to start from.", "It should be improved, not dissolved.", above=0
-    )
+    warm: float = 0.05
+    """First temperature when a plan is given to start from. It should be improved, not dissolved."""
     later_stage: ClassVar[float] = 0.3
     """First temperature of a later lexicographic term. Caps on earlier terms are so steep a price that little of the
     plan can be dissolved."""
@@ -44,57 +41,37 @@ class CoolingParams(Params):
 
 
 @dataclass(frozen=True)
-class OperatorParams(Params):
+class OperatorParams:
     """Relative frequency of each operator, and the way in which it proposes changes."""
 
-    move: float = parameter(0.5, "Moves of one workload.", "Without them 1,000 × 1,500 × 10 ends 0.8% higher.", low=0)
-    twins: float = parameter(
-        0.19, "Exchanges of two workloads that ask for the same GPUs.", "Without them it ends 1.7% higher.", low=0
-    )
-    swap: float = parameter(
-        0.14, "Exchanges of any two workloads.", "Without them seven families end 1.0% (± 0.7%) higher.", low=0
-    )
-    compound_move: float = parameter(
-        0.04,
-        "Moves of a dataset with its dependency closure, where remote reads are forbidden or the instance is small.",
-        "No other change reaches an empty region there; small instances end up to 2% higher without.",
-        low=0,
-    )
-    compound_swap: float = parameter(
-        0.2,
-        "Exchanges of two datasets with their closures, where remote reads are forbidden.",
-        "Without them weakly-coupled ends 9% (± 8%) higher.",
-        low=0,
-    )
-    guided_twins: float = parameter(
-        0.4,
-        "The share of exchanges of twins, where changes are guided.",
-        "Guidance makes each of them worth more.",
-        low=0,
-    )
-    guided_below: int = parameter(
-        5_000,
-        "Changes are guided by a surrogate cost where there is time for fewer of them per workload.",
-        "A guided change takes longer, and finds more only while there are few.",
-        low=0,
-    )
-    guided_from: int = parameter(
-        2_000,
-        "Fewest workloads of a search whose changes are guided.",
-        "With 520, as much time for others ends 0.5% to 1% lower, with 3,000 and 7,500 as low, with 30,000 higher.",
-        low=0,
-    )
+    move: float = 0.5
+    """Moves of one workload. Without them 1,000 × 1,500 × 10 ends 0.8% higher."""
+    twins: float = 0.19
+    """Exchanges of two workloads that ask for the same GPUs. Without them it ends 1.7% higher."""
+    swap: float = 0.14
+    """Exchanges of any two workloads. Without them seven families end 1.0% (± 0.7%) higher."""
+    compound_move: float = 0.04
+    """Moves of a dataset with its dependency closure, where remote reads are forbidden or the instance is small. No
+    other change reaches an empty region there; small instances end up to 2% higher without."""
+    compound_swap: float = 0.2
+    """Exchanges of two datasets with their closures, where remote reads are forbidden. Without them weakly-coupled ends
+    9% (± 8%) higher."""
+    guided_twins: float = 0.4
+    """The share of exchanges of twins, where changes are guided. Guidance makes each of them worth more."""
+    guided_below: int = 5_000
+    """Changes are guided by a surrogate cost where there is time for fewer of them per workload. A guided change takes
+    longer, and finds more only while there are few."""
+    guided_from: int = 2_000
+    """Fewest workloads of a search whose changes are guided. With 520, as much time for others ends 0.5% to 1% lower,
+    with 3,000 and 7,500 as low, with 30,000 higher."""
     surrogate_share: ClassVar[float] = 0.5
     """Share of the guided moves whose region the surrogate chooses."""
     holder_share: ClassVar[float] = 0.6
     """Share of the other moves that go to a region which holds something that the workload reads. Set by hand; the rest
     go to any region."""
-    window: int = parameter(
-        2_000,
-        "Workloads in an active window, which lasts for as many changes.",
-        "With fewer, they find too few partners; with more, their data leaves the processor's cache.",
-        low=1,
-    )
+    window: int = 2_000
+    """Workloads in an active window, which lasts for as many changes. With fewer, they find too few partners; with
+    more, their data leaves the processor's cache."""
     partners: ClassVar[int] = 16
     """Twins of which the surrogate chooses a partner. With eight, equal time leads as far."""
     closure_workloads: ClassVar[int] = 48
@@ -106,15 +83,12 @@ class OperatorParams(Params):
 
 
 @dataclass(frozen=True)
-class MultistartParams(Params):
+class MultistartParams:
     """Multistart annealing: cooling runs of small instances, from packed gangs and from scratch."""
 
-    most_workloads: int = parameter(
-        500,
-        "Most workloads of an instance that is searched so.",
-        "Beyond, packings lose: 6.320 against 6.237 at 500 × 750 × 10.",
-        low=0,
-    )
+    most_workloads: int = 500
+    """Most workloads of an instance that is searched so. Beyond, packings lose: 6.320 against 6.237 at 500 × 750 ×
+    10."""
     repacked: ClassVar[float] = 0.2
     """Share of the best plan's gangs that are packed again in one cooling of four; the others pack all or none, or
     begin without packing. Plans that share most of their gangs with a good one are often better still."""
@@ -124,13 +98,9 @@ class MultistartParams(Params):
     unpacked: ClassVar[tuple[float, ...]] = (1.0, 4.0, 1.0, 16.0)
     """First temperatures without packing, in turn, relative to the usual. A dataset that fills most of a region only
     moves in a hot cooling."""
-    scattered: int = parameter(
-        1,
-        "Which cooling without packing, counted from 0, begins from data in regions drawn at random; a number beyond "
-        "them: none.",
-        "Data that has no room elsewhere stays where it is in all others.",
-        low=0,
-    )
+    scattered: int = 1
+    """Which cooling without packing, counted from 0, begins from data in regions drawn at random; a number beyond them:
+    none. Data that has no room elsewhere stays where it is in all others."""
     beam_width: ClassVar[tuple[float, ...]] = (50.0, 400.0)
     """Range in which the width of a beam is drawn, evenly by order of magnitude. Which width finds the best packing
     differs among instances."""

@@ -32,9 +32,8 @@ class GibbsParams(Params):
     warmer: ClassVar[float] = 2.0
     """First temperature of the annealing that follows, for each part of a region's GPUs that a gang takes. The larger
     gangs are, the more is left to move."""
-    hot: float = parameter(
-        0.15, "First temperature of the sweeps.", "Plans with 0.05 to 0.15 are within 0.6%.", above=0
-    )
+    hot: ClassVar[float] = 0.15
+    """First temperature of the sweeps. Plans with 0.05 to 0.15 are within 0.6%."""
     cold: ClassVar[float] = 0.005
     """Last temperature of the sweeps. Plans with 0.002 to 0.01 are within 0.6%."""
     stiffness: ClassVar[float] = 20.0

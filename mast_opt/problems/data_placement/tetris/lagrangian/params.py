@@ -43,12 +43,11 @@ class RelaxationParams(Params):
 
 
 @dataclass(frozen=True)
-class TreeCutParams(Params):
+class TreeCutParams:
     """Parameters of the tree cuts of the relaxation."""
 
-    few_cells: int = parameter(
-        20_000, "Read cells up to which there are always tree cuts.", "They lift the bound by 1% to 2% there.", low=0
-    )
+    few_cells: ClassVar[int] = 20_000
+    """Read cells up to which there are always tree cuts. They lift the bound by 1% to 2% there."""
     most_cells: ClassVar[int] = 500_000
     """Read cells up to which there are tree cuts at all. More would need gigabytes without improving the bound."""
     seconds_per_cell: ClassVar[float] = 5e-4

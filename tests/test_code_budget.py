@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 2923,
     "planner/solving": 2538,
     "problems/backends": 1852,
-    "problems/data_placement": 14654,
+    "problems/data_placement": 14675,
     "problems/job_placement": 12750,
     "problems/kind": 2069,
     "problems/mip": 1508,

@@ -122,6 +122,15 @@ class Replay:
             limit = self.limit(key)
             assert limit is None or amount <= limit or amount <= self.before[key], (key, amount, limit)
 
+    def check_entries(self, entering: Sequence[tuple[int, tuple[Any, ...], int]], used: Amounts) -> None:
+        """Work of no tier enters a place whose GPUs are asked for, up to that tier, by more than supply and plan; what
+        more important work takes at the same time may displace it."""
+        for tier, key, _ in entering:
+            if key[0] == "gpu" and key[2] < len(self.p.gpu_types) and key[3] == tier:
+                above = sum(amount for other, at, amount in entering if at == key and other < tier)
+                most = max(1000 * int(self.p.regions.supply_mgpu[key[1], key[2]]), self.end_gpu(key))
+                assert used[key] - above <= most, (key, used[key], most)
+
     # reads
 
     def readable(self, i: int, r: int) -> bool:
@@ -260,6 +269,7 @@ class Replay:
         # everything that is taken
         both = {w: Counter(cells) for w, cells in self.running.items()}
         used = self.usage(self.running)
+        entering: list[tuple[int, tuple[Any, ...], int]] = []
         for w in {row.workload for row in work}:
             mine = [row for row in work if row.workload == w]
             for part in [mine] if not p.workloads.splittable[w] else [[row] for row in mine]:
@@ -272,11 +282,13 @@ class Replay:
                     if row.source is not None:
                         more.subtract(self.use(w, *row.source, row.share))
                 used.update({key: amount for key, amount in more.items() if amount > 0})
+                entering += [(int(p.workloads.tier[w]), key, amount) for key, amount in more.items() if amount > 0]
                 both.setdefault(w, Counter())
                 for row in part:
                     if row.target is not None and (row.source is None or row.source[0] != row.target[0]):
                         both[w][row.target] += row.share
         self.check_moment({w: +cells for w, cells in both.items()}, days, used)
+        self.check_entries(entering, used)
         # everything that is given
         self.there -= going
         for pair in [pair for pair, kb in self.arrived_kb.items() if kb >= 1000 * p.datasets.size_mb[pair[0]]]:

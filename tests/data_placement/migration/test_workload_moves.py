@@ -20,8 +20,11 @@ from mast_opt.planner.report.change_sections import down_section, moves_section,
 from mast_opt.planner.report.html.content import story
 from mast_opt.planner.report.terminal.sections import show_section
 from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.migration.exact_search import least_stops
+from mast_opt.problems.data_placement.migration.loads import Loads
 from mast_opt.problems.data_placement.migration.planner import steps
-from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.data_placement.migration.replica_moves import Moving
+from mast_opt.problems.data_placement.plan import filled, today
 from mast_opt.problems.kind.migration_plan import Move, Order
 from tests.data_placement.migration.handmade import EAST, NONE, TB, WEST, bools, crowd, two_regions
 from tests.data_placement.migration.strategies import exchanges, migrations
@@ -360,3 +363,36 @@ def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
         ("last", 1, ("data-last",)),
     ]
     assert order.notes == ("the steps to plan 2 begin with wave 2, 2026-12-21",)
+
+
+def test_work_enters_a_place_only_where_it_gets_its_gpus() -> None:
+    """``early`` and ``late`` ask for 8 of 4 GPUs in ``full``. ``next`` enters when both have left, not just one of
+    them; ``top``, which is more important, need not wait."""
+    builder = DataRows("overload", remote_reads="forbid", days=9)
+    builder.add_region("full", storage_tb=9, cpu_cores=9, gpus={"a100": 4})
+    builder.add_region("free", storage_tb=9, cpu_cores=9, gpus={"a100": 16}, ingress_tb_per_day=1)
+    for name, tier, gpus, region, held in (
+        ("early", 1, 4, "full", ["full", "free"]),
+        ("late", 1, 4, "full", ["full"]),
+        ("next", 1, 3, "free", ["full", "free"]),
+        ("top", 0, 1, "free", ["full", "free"]),
+    ):
+        builder.add_dataset(f"data-{name}", size_tb=2, replicas=held)
+        reads = {f"data-{name}": 1}
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus={"a100": gpus}, reads=reads, current_region=region)
+    problem = builder.build()
+    plan = filled(
+        problem, np.ones((4, 2), np.bool_), [ints(0, 1, 2, 3), ints(1, 1, 0, 0), ints(0, 0, 0, 0), ints(*[1000] * 4)]
+    )
+    order = steps(problem, plan)
+    replay(problem, plan, order)
+    assert [(problem.workloads.labels[run.workload], run.day) for run in order.runs] == [
+        ("early", 0),
+        ("top", 0),
+        ("late", 1),
+        ("next", 1),
+    ]
+    found = least_stops(Moving(problem, plan), Loads(Moving(problem, plan)), hops=False)
+    assert found.ops is not None
+    entered = [problem.workloads.labels[op.at] for op in found.ops if op.kind == "enter"]
+    assert entered.index("late") < entered.index("next")

@@ -200,7 +200,8 @@ class _Search:
         for op in waiting:
             for limit, amount in self.loads.loads[op.at].enters:
                 wanted[limit] += amount
-        roomy = {limit for limit, amount in wanted.items() if amount <= world.free[limit]}
+        over = {limit: amount for op in waiting for limit, amount in self.loads.over[op.at].items()}
+        roomy = {limit for limit, amount in wanted.items() if amount + over.get(limit, 0) <= world.free[limit]}
         ops += [op for op in waiting if all(limit in roomy for limit, _ in self.loads.loads[op.at].enters)]
         return ops + [op for op in self.copies if op not in done and op.region in roomy]
 

@@ -44,7 +44,7 @@ class Loads:
 
     The limits are, in this order: storage and cores of each region, the quotas, and for each region, GPU type and tier
     the GPUs that work of this tier or a more important one may use: those that are there, or today's or the plan's
-    demand where that is more.
+    demand where that is more. Work of the tier itself enters within supply and plan only: see ``over``.
     """
 
     moving: Moving
@@ -70,12 +70,36 @@ class Loads:
         )
         room = [have - use for have, use in zip(p.usable_storage_mb.tolist(), held, strict=True)]
         limits = [*room, *p.regions.cpu_mcores.tolist(), *p.cpu_quotas.cpu_mcores.tolist()]
-        supply = np.repeat(p.regions.supply_mgpu.ravel(), len(p.tiers)).tolist()
-        now = self._used(part_load.leaves for part_load in self.loads)
-        then = self._used(part_load.enters for part_load in self.loads)
+        now, most = self._used_now, self._planned_mgpu
         first = len(limits)
-        most = [max(SHARE * have, now[first + n], then[first + n]) for n, have in enumerate(supply)]
+        most = [max(have, now[first + n]) for n, have in enumerate(most)]
         return tuple(amount - now[n] for n, amount in enumerate([*(SHARE * have for have in limits), *most]))
+
+    @cached_property
+    def over(self) -> tuple[Mapping[int, int], ...]:
+        """[U] limit of GPUs in a part's own tier → what must be free beyond what the part takes: today's demand above
+        both the supply and the plan's. Only limits where that is above 0."""
+        p, most, tiers = self.moving.problem, self._planned_mgpu, len(self.moving.problem.tiers)
+        first = len(self.free) - len(most)
+        over = {first + n: self._used_now[first + n] - have for n, have in enumerate(most)}
+        over = {limit: amount for limit, amount in over.items() if amount > 0}
+        return tuple(
+            {limit: over[limit] for limit, _ in load.enters if limit in over and (limit - first) % tiers == tier}
+            for load, tier in zip(self.loads, (p.workloads.tier[part.workload] for part in self.parts), strict=True)
+        )
+
+    @cached_property
+    def _used_now(self) -> list[int]:
+        """Use of every limit by the work that runs today."""
+        return self._used(load.leaves for load in self.loads)
+
+    @cached_property
+    def _planned_mgpu(self) -> list[int]:
+        """GPUs of each region, type and tier: those that are there, or the plan's demand where that is more."""
+        p = self.moving.problem
+        supply = np.repeat(p.regions.supply_mgpu.ravel(), len(p.tiers)).tolist()
+        then = self._used(load.enters for load in self.loads)
+        return [max(SHARE * have, asked) for have, asked in zip(supply, then[len(then) - len(supply) :], strict=True)]
 
     @cached_property
     def into(self) -> tuple[tuple[int, ...], ...]:

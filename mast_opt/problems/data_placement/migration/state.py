@@ -285,13 +285,19 @@ class MigrationState:
     # work
 
     def taken(self, u: int) -> Amounts:
-        """Amounts that a part of a workload needs free to start where the plan has it."""
+        """Amounts that a part of a workload takes when it starts where the plan has it."""
         load = self.loads.loads[u]
         return load.takes if self.where[u] is Where.TODAY else load.enters
 
+    def needed(self, u: int) -> Amounts:
+        """Amounts that must be free for a part of a workload to start where the plan has it: in its own tier it gets
+        its GPUs, whatever waits there today."""
+        over = self.loads.over[u]
+        return tuple((limit, amount + over.get(limit, 0)) for limit, amount in self.taken(u)) if over else self.taken(u)
+
     def fits(self, u: int) -> bool:
         """Whether there is room for a part of a workload to start where the plan has it."""
-        return all(amount <= self.free[limit] for limit, amount in self.taken(u))
+        return all(amount <= self.free[limit] for limit, amount in self.needed(u))
 
     def has_data(self, u: int, local: bool) -> bool:
         """Whether a part of a workload can read all its data where the plan has it. ``local``: in the same region,

@@ -53,7 +53,7 @@ def _for_work(wanted: Stoppable) -> Iterator[Choice]:
     for u in sorted(wanted.enters):
         if world.has_data(u, local=False):
             if not world.fits(u):
-                choice = _without(wanted, world.taken(u), but=u)
+                choice = _without(wanted, world.needed(u), but=u)
             else:
                 choice = _cheapest(wanted, _far_readers(wanted, {r for _, r, _, _ in world.loads.loads[u].reads_then}))
             if choice is not None:
@@ -77,7 +77,7 @@ def _for_deletions(wanted: Stoppable) -> Iterator[Choice]:
     m = world.m
     short = {r for i, r in wanted.copies if SHARE * m.size_mb[i] + wanted.reserved[r] > world.free[r]}
     for u in wanted.enters:
-        short |= {limit for limit, amount in world.taken(u) if amount > world.free[limit]}
+        short |= {limit for limit, amount in world.needed(u) if amount > world.free[limit]}
     for i, r in sorted(wanted.deletes):
         stay = world.held[i] - {r}
         if len(stay) < m.floor[i] or (i, r) in world.sending or not (wanted.urgent or r in short):

@@ -130,7 +130,7 @@ def explanation_keys(answer: Explanation) -> Record:
     """The JSON object of ``explain``."""
     option = ("words", "place", "change", "decides", "terms", "parts", "forbidden")
     return {
-        **_attributes(answer, "kind", "status", "conflict", "limits", "minimal", "proven"),
+        **_attributes(answer, "kind", "status", "conflict", "limits", "minimal", "proven", "at_least"),
         "conflicts": [_attributes(one, "constraint", "index", "message") for one in answer.seen],
         "repairs": [_attributes(repair, "changes", "exact", "price", "cheapest") for repair in answer.repairs],
         "reasons": [

@@ -132,6 +132,12 @@ def gpus(value: float | None) -> str:
     return UNKNOWN if value is None else plain(round(noticed(value, "gpus"), 2))
 
 
+def in_gpus(value: float) -> str:
+    """A number of GPUs with its unit: "1 GPU", "12 GPUs"."""
+    number = gpus(value)
+    return f"{number} GPU{'' if number == '1' else 's'}"
+
+
 def ratio(value: float, marks: Collection[float] = (1.0,)) -> str:
     """A ratio with two decimals, or with as many as show on which side of every mark it is; of a mark other than 1, at
     most three."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mast_opt
+from mast_opt.cli.commands.buy import _proven
+from mast_opt.core.solve_result import Status
+from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from tests.cli.conftest import Call
 
 
@@ -51,6 +57,16 @@ def test_purchases_are_shown_and_written(growth: Path, tmp_path: Path, call: Cal
     rows = table.read_text().splitlines()
     assert rows[0].startswith("candidate,what,where,steps")
     assert len(rows) == 1 + len(record["purchases"])
+
+
+def test_what_is_proven_of_price_dates_and_plans_is_said_apart() -> None:
+    open_dates = PurchasesInTime[Any]("data-placement", Status.FEASIBLE, (), Fraction(33), 33.0, "33 USD")
+    words = "Price: proven the least for plans from today. Order dates: {}proven the latest. Plans: 0 of 0 proven"
+    assert _proven(open_dates).startswith(words.format("not "))
+    assert _proven(replace(open_dates, status=Status.OPTIMAL)).startswith(words.format(""))
+    assert "not proven the least; for plans from today none is less than 20 USD" in _proven(
+        replace(open_dates, bound_usd=20.0)
+    )
 
 
 def test_endings(growth: Path, call: Call) -> None:

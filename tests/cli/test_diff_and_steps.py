@@ -217,7 +217,11 @@ def test_the_first_steps_are_the_rows_of_all_and_a_plan(call: Call, company: tup
     assert objectives[-1] == pytest.approx(whole)
     assert objectives[0] > objectives[-1]
     assert len(set(objectives)) > 2
-    assert f"1 step of {len(steps)}" in call("steps", *company, "--first", 1).out
+    said = call("steps", *company, "--first", len(steps) - 1).out
+    assert f"{len(steps) - 1} steps of {len(steps)}" in said
+    paid = re.search(r"Copies cost ([\d,]+) USD", said)
+    assert paid is None or re.search(rf"USD once +0 +{paid[1]} ", said)
+    assert re.search(rf"\nsteps +0 +{len(steps) - 1} +{len(steps)} ", said)
 
 
 def test_what_is_broken_today_is_mended_first(call: Call, tmp_path: Path) -> None:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import tomllib
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 import mast_opt
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.planner.analysis.infeasibility.elastic_program import Elastic
+from mast_opt.planner.analysis.infeasibility.repairs import RepairSearch, price_list
 from mast_opt.planner.io import checksum
+from mast_opt.planner.report.terminal.analysis import show_explanation
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.problems import backends
+from mast_opt.problems.data_placement.analysis.elastic_program import relief
+from mast_opt.problems.mip import Mip
 from tests.cli.conftest import Call, write_tables
+from tests.narrowing import some
 
 PULLED = {
     "regions.csv": "region,storage_tb,cpu_cores\neast,10,10\nwest,10,10\n",
@@ -135,6 +148,44 @@ def test_explain_names_the_limit_and_the_least_that_is_feasible(call: Call, tmp_
     assert mast_opt.read(repaired).limits["copied_tb"] == 5
     assert call("solve", repaired).code == 0
     assert call("explain", path, "--limit", "copied_tb=5", "--json").record["status"] == "FEASIBLE"
+
+
+@dataclass(frozen=True)
+class _OutOfTime:
+    """HiGHS, with no more than half of the optimum proven, and without a plan if asked."""
+
+    planless: bool
+    name: str = "highs"
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        found = backends.get("highs").solve(mip, params)
+        assert found.objective is not None
+        if self.planless:
+            return SolveResult(Status.NO_SOLUTION, None, None, found.objective / 2, Limit.TIME, "")
+        return SolveResult(Status.FEASIBLE, found.x, found.objective, found.objective / 2, Limit.TIME, "")
+
+
+@pytest.mark.parametrize("planless", [False, True])
+def test_a_least_value_that_is_not_found_in_time_has_a_bound(tmp_path: Path, planless: bool) -> None:
+    pin = {"rules.csv": "dataset,region,rule\nclicks,west,pinned\nlogs,east,pinned\n"}
+    problem: Any = mast_opt.read(write_tables(tmp_path / "pinned", PULLED | pin, settings="[limits]\ncopied_tb = 1\n"))
+    elastic = Elastic(relief(problem))
+    (g,) = (n for n, sort in enumerate(elastic.sort) if elastic.relief.limits[sort].name == "limit_copied_tb")
+    backend: Any = _OutOfTime(planless)
+    search = RepairSearch(problem, elastic, backend, SolveParams(), Clock(None))
+    repair, words = search.alone(g, price_list(elastic.relief, {}), 1.0)
+    assert words == "raise the limit on copied_tb to 3 TB at least (proven)"
+    assert (repair is None) is planless
+    assert planless or (some(repair).changes, some(repair).cheapest) == (
+        ("raise the limit on copied_tb to 5 TB",),
+        False,
+    )
+    console = Console(file=io.StringIO(), width=200)
+    found = mast_opt.Explanation("data-placement", Status.INFEASIBLE, at_least=(words,))
+    show_explanation(console, "pinned", found)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert words in said
+    assert "were not found in time" in said
 
 
 def test_explain_of_a_plan_says_that_a_limit_forbids_the_rest(call: Call, pulled: Path, tmp_path: Path) -> None:

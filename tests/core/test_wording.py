@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.core.wording import as_shown, counted, did_you_mean, listed, named, ratio
+from mast_opt.core.wording import as_shown, counted, did_you_mean, in_gpus, listed, named, ratio
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,8 @@ from mast_opt.core.wording import as_shown, counted, did_you_mean, listed, named
         (counted(2000, "job"), "2,000 jobs"),
         (counted(1.0, "day"), "1 day"),
         (counted(0.5, "day"), "0.5 days"),
+        (in_gpus(0.9999), "1 GPU"),
+        (in_gpus(12.4), "12 GPUs"),
         (counted(1, "copy", "copies"), "1 copy"),
         (counted(2, "copy", "copies"), "2 copies"),
         (listed(["a"]), "a"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -24,6 +24,9 @@ from mast_opt.planner.analysis.purchases import buy
 from mast_opt.planner.io import check_plan_target, check_target, read, write, write_plan
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.problems.kind.problem import Problem
+
+if TYPE_CHECKING:
+    from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 
 
 @dataclass(frozen=True)
@@ -164,13 +167,7 @@ def _in_time(
             answer = buy_in_time(problem, periods, **asked, on_event=progress, **limits.keywords(interrupt.cancel))
     run.record.update(order_date_keys(answer, begin))
     code = Exit.OK if answer.periods else exit_for(answer.status)
-    least = (
-        "" if answer.bound_usd is None else f"; proven from today: none are cheaper than {answer.bound_usd:,.0f} USD"
-    )
-    if answer.status is Status.FEASIBLE and answer.usd is not None and answer.bound_usd == float(answer.usd):
-        least = "; the price is proven to be the least from today, not that all is ordered as late as can be"
-    of = "The price is " if answer.periods else ""
-    words = f"{of}{answer.status.value}: {answer.message}{least}."
+    words = f"{answer.message}. {_proven(answer)}" if answer.periods else f"{answer.status.value}: {answer.message}."
     sections = order_date_sections(answer, begin)
 
     def show(console: Console) -> None:
@@ -184,6 +181,19 @@ def _in_time(
     where = write_numbered(plans, plan_out)
     run.record["plan_out"] = str(plan_out) if where else None
     return answered(run, f"{problem.name}: what to order when", sections, out, show, (code, words), where)
+
+
+def _proven(answer: PurchasesInTime[Any]) -> str:
+    """Sentences on what is proven of the price, of the dates, and of the plans."""
+    dates, price = answer.status is Status.OPTIMAL, "nothing"
+    if dates or (answer.usd is not None and answer.bound_usd == float(answer.usd)):
+        price = "proven the least for plans from today"
+    elif answer.bound_usd is not None:
+        price = f"not proven the least; for plans from today none is less than {answer.bound_usd:,.0f} USD"
+    latest = "proven the latest" if dates else "not proven the latest"
+    statuses = [one.planned.solution.status for one in answer.periods]
+    optimal = sum(status is Status.OPTIMAL for status in statuses)
+    return f"Price: {price}. Order dates: {latest}. Plans: {optimal} of {len(statuses)} proven within their gap."
 
 
 def _write(

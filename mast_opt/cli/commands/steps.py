@@ -1,8 +1,9 @@
 """``mast-opt steps``."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -13,10 +14,15 @@ from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.goals import figures_of
-from mast_opt.planner.analysis.migration_plan import first_steps, steps
+from mast_opt.planner.analysis.migration_plan import first_steps, steps, way_of
 from mast_opt.planner.analysis.plan_diff import first_changes
 from mast_opt.planner.io import check_plan_target, read, write_plan
 from mast_opt.planner.solving import verify
+from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.presentation import Section
+from mast_opt.problems.kind.problem import Problem
+
+THESE, WHOLE = "these steps", "the whole plan"
 
 
 def command(
@@ -69,12 +75,14 @@ def command(
         if plan_out is not None:
             check_plan_target(problem, plan_out)
     with run.phase("solve", "ordering the steps"):
+        every = None
         if changes is not None:
             wanted = first_changes(problem, wanted, changes)
         if first is None:
             order = steps(problem, wanted, begin, then=[run.plan_of(problem, later).plan for later in then])
         else:
-            order, wanted = first_steps(problem, wanted, first, begin)
+            every = steps(problem, wanted, begin)
+            order, wanted = first_steps(problem, wanted, first, every)
         if plan_out is not None:
             fields = {"status": Status.FEASIBLE.value, "objective": verify(problem, wanted).objective}
             write_plan(problem, wanted, fields, plan_out)
@@ -101,10 +109,9 @@ def command(
         run.record["error"] = "; ".join([f"stuck: {what}", *order.relief])
 
     from mast_opt.planner.report.change_sections import order_sections
-    from mast_opt.planner.report.result_sections import goal_sections
 
-    part = {} if first is None and changes is None else {"these steps": wanted, "the whole plan": whole}
-    left = goal_sections(problem, figures_of(problem, part, with_steps=False)) if part else ()
+    part = {} if first is None and changes is None else {THESE: wanted, WHOLE: whole}
+    left = _compared(problem, part, {THESE: order, WHOLE: every or steps(problem, whole)}) if part else ()
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.diff_and_migration import show_order
@@ -116,6 +123,17 @@ def command(
 
     code = (Exit.INFEASIBLE if order.proven else Exit.NO_PLAN) if order.stuck else Exit.OK
     return answered(run, f"{problem.name}: steps", (*order_sections(order), *left), out, show, (code, ""))
+
+
+def _compared(problem: Problem[Any], plans: Mapping[str, Any], orders: Mapping[str, Order]) -> tuple[Section, ...]:
+    """The plan after some of the steps next to the whole plan."""
+    from mast_opt.planner.report.result_sections import goal_sections
+
+    found = figures_of(problem, plans, with_steps=False)
+    found |= {name: replace(found[name], way=way_of(problem, order)) for name, order in orders.items()}
+    these = found[THESE]  # the terms of its verdict leave out copies that go on afterwards
+    found[THESE] = replace(these, verdict=replace(these.verdict, terms=these.terms))
+    return goal_sections(problem, found)
 
 
 def _check(first: int | None, changes: int | None, plan_out: Path | None, then: tuple[Path, ...]) -> None:

@@ -30,8 +30,10 @@ from mast_opt.problems.registry import SolverName, check_plan
 DEFAULT_ALTERNATIVES = 3
 HEAVIEST = 5
 """Things that are questioned where none is named."""
-CONFLICT_SHARE = 0.6
-"""Part of the time for the conflict; the rest is for the repairs."""
+ALONE_SHARE = 0.5
+"""Part of the time for repairs that goes to limits on the whole plan, each moved alone."""
+CONFLICT_SHARE, WITH_ALONE = 0.6, 0.4
+"""Part of the time for the conflict, without and with limits on the whole plan; the rest is for the repairs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +56,8 @@ class Explanation(Summarised):
     """Conflicts that show without solving."""
     repairs: tuple[Repair, ...] = ()
     """The cheapest first; each leaves the limits of the earlier ones alone."""
+    at_least: tuple[str, ...] = ()
+    """Proven of each limit on the whole plan whose least feasible value is not known: what raising it alone takes."""
     reasons: tuple[Reasons, ...] = ()
     """Reasons for each thing that was asked about; empty without a plan."""
     solves: int = 0
@@ -134,7 +138,12 @@ def explain(
     kind.check_memory(problem, heuristics_too=False)
     elastic = Elastic(questions.relief(problem))
     price = price_list(elastic.relief, prices or {})
-    search = DeletionFilter(elastic, backend, params, Clock(clock.budget_s(CONFLICT_SHARE)))
+    search = DeletionFilter(
+        elastic,
+        backend,
+        params,
+        Clock(clock.budget_s(WITH_ALONE if any(one.alone for one in elastic.relief.limits) else CONFLICT_SHARE)),
+    )
     possible = False if seen else search.feasible(np.ones(elastic.count, np.bool_), 0.5)
     if possible is not False:
         status = Status.NO_SOLUTION if possible is None else Status.FEASIBLE
@@ -143,7 +152,9 @@ def explain(
     members = None if found is None else search.irreducible(found)
     named = None if members is None else elastic.by_name(members)
     words = tuple(one.message for one in seen) if named is None else elastic.relief.story(named)
-    repaired = _repaired(RepairSearch(problem, elastic, backend, params, clock), price, alternatives, members or ())
+    repaired, least = _repaired(
+        RepairSearch(problem, elastic, backend, params, clock), price, alternatives, members or ()
+    )
     return Explanation(
         kind=kind.name,
         status=Status.INFEASIBLE,
@@ -153,23 +164,36 @@ def explain(
         proven=0 if named is None else len(search.needed),
         seen=seen,
         repairs=repaired,
+        at_least=least,
         solves=search.solves,
     )
 
 
 def _repaired(
     search: RepairSearch, price: FloatArray, alternatives: int, conflict: Sequence[int]
-) -> tuple[Repair, ...]:
-    """The cheapest repairs, then the least that each limit on the whole plan has to be moved by alone."""
+) -> tuple[tuple[Repair, ...], tuple[str, ...]]:
+    """The cheapest repairs, then the least that each limit on the whole plan has to be moved by alone; and what is
+    proven of that, where it is not known.
+
+    Args:
+        search: for repairs.
+        price: [G] of moving each limit by a unit.
+        alternatives: most repairs to look for.
+        conflict: limits that contradict one another; none where the time did not suffice to find them.
+    """
+    limits, sort = search.elastic.relief.limits, search.elastic.sort.tolist()
+    every = (
+        [g for g in conflict or range(search.elastic.count) if limits[sort[g]].alone and price[g] < np.inf]
+        if alternatives
+        else []
+    )
+    tried = [
+        search.alone(g, price, ALONE_SHARE / left) for g, left in zip(every, range(len(every), 0, -1), strict=True)
+    ]
     found = search.repairs(price, alternatives)
-    limits = search.elastic.relief.limits
-    for g in conflict if alternatives else ():
-        if limits[int(search.elastic.sort[g])].alone:
-            only = np.full(len(price), np.inf)
-            only[g] = price[g]
-            known = {repair.changes for repair in found}
-            found += tuple(repair for repair in search.repairs(only, 1) if repair.changes not in known)
-    return found
+    known = {repair.changes for repair in found}
+    more = tuple(one for one, _ in tried if one is not None and one.changes not in known)
+    return (*found, *more), tuple(words for _, words in tried if words)
 
 
 def _of_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, names: Sequence[str]) -> Explanation:

@@ -60,6 +60,12 @@ class Figures:
     broken: int = 0
     """Limits that are broken, one for each row; of today those that the instance states, whose flows it does not."""
 
+    @property
+    def terms(self) -> dict[str, float]:
+        """Terms of the verdict; money once is what the steps cost, where they are known and lead to the plan."""
+        known = self.way.usd is not None and not self.way.stuck
+        return {**self.verdict.terms, **({"migration_cost": self.way.usd or 0.0} if known else {})}
+
 
 @dataclass(frozen=True, repr=False)
 class Goals(Summarised, Generic[PlanT]):

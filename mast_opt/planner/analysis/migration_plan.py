@@ -225,7 +225,7 @@ def way_of(problem: Problem[Any], order: Order) -> Way:
     return Way(len(order.moves), order.days, len(order.stuck), over, order.stopped, order.usd)
 
 
-def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | None = None) -> tuple[Order, PlanT]:
+def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, order: Order | None = None) -> tuple[Order, PlanT]:
     """The first steps to a plan, as ``steps`` lists them, and the plan that they lead to, which keeps every limit.
 
     Where a limit is broken after the last of these steps, the plan is the one that fewer of them lead to. A note of
@@ -235,13 +235,13 @@ def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, begin: date | 
         problem: the instance, which gives the present state.
         plan: a plan of it without violations.
         count: how many steps, at least 0.
-        begin: date of the first day.
+        order: all steps to it, where they are known.
 
     Raises:
         UsageError: as by ``steps``; the kind does not tell what some of the steps lead to; or a limit that is broken
             today still is after these steps, and the message says how many mend it.
     """
-    kind, order = kind_of(problem), steps(problem, plan, begin)
+    kind, order = kind_of(problem), order or steps(problem, plan)
     meant, plan = _overrides_of(plan).applied_to(problem), executable(problem, plan)
     partial, every = kind.migration.partial, len(order.moves)
     if partial is None:

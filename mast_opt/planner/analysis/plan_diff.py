@@ -77,6 +77,8 @@ class Worth:
     """Contribution of each term to that, where there is any."""
     keeps: tuple[str, ...]
     """Limits that the plan would break without it, in words with amounts."""
+    usd: Mapping[str, float]
+    """Change of each of these terms that is in USD, without its weight."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -241,9 +243,12 @@ def _worths(
         without = kind.verification.verify(problem, changes.only(every - undone))
         terms = {name: weight * (without.terms[name] - found.terms[name]) for name, weight in weights.items()}
         terms = {name: value for name, value in terms.items() if abs(value) > ROUNDING}
+        usd = {
+            name: without.terms[name] - found.terms[name] for name in terms if kind.terms[name].unit.startswith("USD")
+        }
         anyway = {violation.name for violation in found.violations}
         kept = {_phrase(kind, problem, one) for one in without.violations if one.name not in anyway}
-        return Worth(words, without.objective - found.objective, terms, tuple(sorted(kept)))
+        return Worth(words, without.objective - found.objective, terms, tuple(sorted(kept)), usd)
 
     worths = [worth(words, frozenset([at])) for at, words in enumerate(changes.words)]
     together = worth(TOGETHER, every) if len(worths) > 1 else None

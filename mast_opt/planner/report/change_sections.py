@@ -1,11 +1,11 @@
 """Sections of what changes: how two plans differ, and the steps that lead from one to the other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
-from mast_opt.core.wording import UNKNOWN, gpus, percent, plain
-from mast_opt.planner.analysis.plan_diff import Diff, TableDiff
+from mast_opt.core.wording import UNKNOWN, gpus, in_gpus, percent, plain
+from mast_opt.planner.analysis.plan_diff import Diff, TableDiff, Worth
 from mast_opt.planner.report.result_sections import compared_rows, waiting_sections
 from mast_opt.problems.kind.migration_plan import Move, Order, waits_for
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
@@ -67,7 +67,7 @@ def worth_sections(found: Diff) -> tuple[Section, ...]:
         return ()
     heads = (*Form.TEXT.heads("change"), Head("buys", Form.AMOUNT), *Form.TEXT.heads("of which", "keeps"))
     rows: list[tuple[Cell, ...]] = [
-        (one.change, one.buys, _of_which(one.terms), "; ".join(one.keeps) or None) for one in found.changes
+        (one.change, one.buys, _of_which(one), "; ".join(one.keeps) or None) for one in found.changes
     ]
     note = "Growth of the objective if this change alone were undone, and limits that it keeps."
     if found.together:
@@ -76,14 +76,15 @@ def worth_sections(found: Diff) -> tuple[Section, ...]:
         if abs(total - whole.buys) > SAME * max(abs(total), abs(whole.buys)):
             rows.insert(0, (ONE_BY_ONE, total, None, None))
             note += ADDED_UP
-        rows.insert(0, (whole.change, whole.buys, _of_which(whole.terms), "; ".join(whole.keeps) or None))
+        rows.insert(0, (whole.change, whole.buys, _of_which(whole), "; ".join(whole.keeps) or None))
     return (Section("What each change buys", heads, tuple(rows), note),)
 
 
-def _of_which(terms: Mapping[str, float]) -> str:
-    """The three largest changes of terms in words, for a section."""
-    largest = sorted(terms.items(), key=lambda term: -abs(term[1]))
-    return ", ".join(f"{name} {value:+.3g}" for name, value in largest[:3])
+def _of_which(worth: Worth) -> str:
+    """The three largest changes of terms in words, for a section, with the USD of those that are money."""
+    largest = sorted(worth.terms.items(), key=lambda term: -abs(term[1]))[:3]
+    usd = {name: f" ({value:+,.0f} USD)" for name, value in worth.usd.items()}
+    return ", ".join(f"{name} {value:+.3g}{usd.get(name, '')}" for name, value in largest)
 
 
 def table_section(table: TableDiff) -> Section:
@@ -237,9 +238,9 @@ def _amount(move: Move) -> str | None:
     """The amount of a step with its unit, and the share of work where only a part moves: "32 GPUs (19%)"."""
     if move.amount is None:
         return None
-    number = gpus(move.amount) if move.unit == GPUS else plain(move.amount)
+    number = in_gpus(move.amount) if move.unit == GPUS else f"{plain(move.amount)} {move.unit}"
     part = "" if move.share in (None, 1.0) else f" ({percent(move.share, 0)})"
-    return f"{number} {move.unit}{part}" + (f", {gpus(move.gpus_missing)} missing" if move.gpus_missing else "")
+    return f"{number}{part}" + (f", {gpus(move.gpus_missing)} missing" if move.gpus_missing else "")
 
 
 def _filled(cells: Iterable[object]) -> bool:

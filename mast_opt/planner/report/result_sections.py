@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from mast_opt.core.dates import date_of
-from mast_opt.core.wording import NOTICED, UNKNOWN, as_shown, counted, gpus, noticed, percent, plain, ratio
+from mast_opt.core.wording import NOTICED, UNKNOWN, as_shown, counted, gpus, in_gpus, noticed, percent, plain, ratio
 from mast_opt.core.wording import listed as list_of
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
@@ -89,6 +89,9 @@ USED = "GPUs are those that it used; missing ones are counted by the fewest with
 """Note on GPUs of work that ran in lost regions."""
 STAGES = ("first stage", "then")
 """Plans after the loss of regions, where there is a first stage."""
+ONCE = "migration_cost"
+ONLY_TODAY = "the term migration_cost, for copies from today's replicas alone, is"
+REMOTELY = "Before any copy, work may read remotely where the instance allows it."
 EACH_LOSS = "GPUs missing after the loss of each region, before any copy"
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
@@ -365,8 +368,8 @@ def each_loss_sections(figures: Mapping[str, Figures]) -> tuple[Section, ...]:
         for losses in sorted(zip(*known.values(), strict=True), key=lambda losses: -losses[0].missing_gpus)
     ]
     note = (
-        "Still: part of these whose work stands still until copies come, since its data is lost (what 'explain --risk' "
-        "counts) or no region that is left has its data and may run it."
+        f"{REMOTELY} Still: part of these whose work stands still until copies come, since its data is lost (what "
+        "'explain --risk' counts) or no region that is left has its data and may run it."
     )
     if not all(one.proven for losses in known.values() for one in losses):
         note += f" {UNPROVEN_LOSS}"
@@ -388,7 +391,7 @@ def goal_sections(
     if len(figures) < 2:
         return ()
     marks = (1.0, *problem.objective.peak_levels.values())
-    measured = [{**one.verdict.terms, **one.verdict.metrics} for one in figures.values()]
+    measured = [{**one.terms, **one.verdict.metrics} for one in figures.values()]
     rows = compared_rows(kind_of(problem), measured, marks)
     rows += [
         (title, *(UNKNOWN if value is None else f"{value:,}" for value in values))
@@ -400,9 +403,6 @@ def goal_sections(
         if any(values)
     ]
     ways = [Way(days=0) if name == NOTHING else one.way for name, one in figures.items()]
-    once = [one.verdict.terms.get("migration_cost", 0.0) for one in figures.values()]
-    if any(one.usd is not None and noticed(one.usd - usd, "usd") for one, usd in zip(ways, once, strict=True)):
-        rows.append(("USD once, by the steps", *(shown(one.usd or 0.0, "usd") for one in ways)))
     if any(one.days for one in ways):
         rows.append((_days_title(ways), *map(days_cell, ways)))
     if begin is not None:
@@ -413,6 +413,11 @@ def goal_sections(
         rows += _missing_rows("GPUs missing after the worst loss of a region, before any copy", losses, worst=True)
     title = "Before and after" if PLAN in figures else "Plans side by side"
     note = "" if all(one is not None and one.proven for one in losses) else UNPROVEN_LOSS
+    once = {name: (one.verdict.terms.get(ONCE, 0.0), one.terms.get(ONCE, 0.0)) for name, one in figures.items()}
+    others = {name: f"{term:,.0f}" for name, (term, usd) in once.items() if noticed(term - usd, "usd")}
+    if others:
+        words = list_of([f"{usd} ({name})" for name, usd in others.items()] if len(others) > 1 else [*others.values()])
+        note = f"USD once is what the steps cost; {ONLY_TODAY} {words}. {note}".strip()
     heads = (Head("figure"), *(Head(name, numeric=True) for name in figures))
     side_by_side = Section(title, heads, tuple(rows), note)
     return side_by_side, *each_loss_sections(figures)
@@ -529,7 +534,7 @@ def period_sections(answer: Periods[Any], begin: date | None = None) -> tuple[Se
     over = [
         (one.name, found.metrics.get("overload_gpus", 0.0)) for one, found in zip(answer.periods, verdicts) if found
     ]
-    missing = [f"{gpus(most)} GPUs in {name}" for name, most in over if noticed(most, "gpus")]
+    missing = [f"{in_gpus(most)} in {name}" for name, most in over if noticed(most, "gpus")]
     note += OVER_SUPPLY.format(", ".join(missing)) if missing else ""
     note += OVER if any(one.way.days_over for one in answer.periods) else ""
     note = " ".join((note.strip(), *_costs_of_the_way(answer.periods))).strip()
@@ -540,7 +545,7 @@ def _costs_of_the_way(periods: Sequence[Period[Any]]) -> list[str]:
     """Sentences on work that stops, remote reads, and steps that take longer than they may, by period."""
     words = []
     for one in periods:
-        stopped = [f"{row.what} ({gpus(row.gpus)} GPUs)" for row in one.way.stopped]
+        stopped = [f"{row.what} ({in_gpus(row.gpus)})" for row in one.way.stopped]
         parts = [f"stops {list_of(stopped)} on the way"] if stopped else []
         remote = one.solution.verdict.metrics.get("remote_tb_per_day", 0.0) if one.solution.verdict else 0.0
         parts += [f"reads {plain(remote)} TB a day remotely"] if noticed(remote, "remote_tb_per_day") else []

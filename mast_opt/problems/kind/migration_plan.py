@@ -9,6 +9,10 @@ from mast_opt.core.wording import listed, noticed, plain
 
 COPIES = ("copy", "upload")
 """Actions of steps that may go on over several rows."""
+OUTSIDE = "outside"
+"""Where data comes from that no place holds today."""
+COPIES_TO_MAKE = "Copies to make"
+"""Title of what shows, between each two places, the copies of a plan; those of its steps where they are known."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,16 @@ class Order(Summarised):
     def price(self) -> str:
         """Price of a migration plan's copies in words; empty where they cost nothing."""
         return f"Copies cost {self.usd:,.0f} USD" if self.usd and noticed(self.usd, "usd") else ""
+
+    @property
+    def copied(self) -> dict[tuple[str, str], dict[str, float]]:
+        """(from, to) → what a migration plan copies between the two → the amount of all its days."""
+        copied: dict[tuple[str, str], dict[str, float]] = {}
+        for move in self.moves:
+            if move.action in COPIES and move.target is not None:
+                each = copied.setdefault((move.source or OUTSIDE, move.target), {})
+                each[move.what] = each.get(move.what, 0.0) + (move.amount or 0.0) * move.days
+        return copied
 
     @property
     def free_day(self) -> int:

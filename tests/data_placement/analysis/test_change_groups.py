@@ -10,8 +10,8 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import plain
-from mast_opt.planner.analysis.plan_diff import first_changes
-from mast_opt.planner.report.change_sections import ONE_BY_ONE, kept_sections, worth_sections
+from mast_opt.planner.analysis.plan_diff import Worth, first_changes
+from mast_opt.planner.report.change_sections import ONE_BY_ONE, _of_which, kept_sections, worth_sections
 from mast_opt.planner.report.result_sections import shown
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.analysis.hooks import change_groups
@@ -70,6 +70,19 @@ def test_a_difference_says_what_each_change_buys(company: DataPlacement, plan: P
     assert len(section.rows) == 1 + apart + len(found.changes)
     every = replace(found, together=replace(found.together, buys=2 * added))
     assert worth_sections(every)[0].rows[1][:2] == (ONE_BY_ONE, added)
+
+
+def test_money_is_shown_in_dollars_next_to_its_weighted_change() -> None:
+    worth = Worth("a to b", 0.02, {"running_cost": 0.0187, "peak": 0.0013}, (), {"running_cost": 18_700.4})
+    assert _of_which(worth) == "running_cost +0.0187 (+18,700 USD), peak +0.0013"
+
+
+def test_dollars_are_the_change_of_the_term(company: DataPlacement, plan: Plan) -> None:
+    weighed = company.with_objective({"migration_cost": 0.5, "running_cost": 0.001})
+    for one in mast_opt.diff(weighed, None, plan).changes:
+        weights = weighed.objective.weights
+        assert set(one.usd) == {"egress", "migration_cost", "running_cost"} & set(one.terms)
+        assert all(one.terms[name] == pytest.approx(weights[name] * usd) for name, usd in one.usd.items())
 
 
 def test_a_difference_says_what_keeping_the_first_plan_comes_to(company: DataPlacement, plan: Plan) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.planner.analysis.goals import figures_of
 from mast_opt.planner.analysis.migration_plan import first_steps
+from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
@@ -21,6 +22,8 @@ from mast_opt.problems.data_placement.migration.relays import relays
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.plan import filled
 from mast_opt.problems.data_placement.prices import with_cheapest_sources
+from mast_opt.problems.kind.migration_plan import COPIES_TO_MAKE
+from mast_opt.problems.registry import kind_of
 from tests.data_placement.migration.strategies import exchanges
 from tests.data_placement.migrations import replay
 from tests.data_placement.workshop import ints
@@ -121,9 +124,29 @@ def test_plans_are_compared_with_what_their_steps_cost() -> None:
     problem, plan = far_pair()
     (section, *_) = goal_sections(problem, figures_of(problem, {"plan": plan}))
     rows = {row[0]: row[-1] for row in section.rows}
-    assert (rows["USD once"], rows["USD once, by the steps"]) == ("400", "210")
+    assert rows["USD once"] == "210"
+    assert "USD once is what the steps cost" in section.note
+    assert section.note.startswith(
+        "USD once is what the steps cost; the term migration_cost, for copies from today's replicas alone, is 400."
+    )
     (section, *_) = goal_sections(problem, figures_of(replace(problem, days=Fraction(1)), {"plan": plan}))
-    assert "USD once, by the steps" not in {row[0] for row in section.rows}
+    assert {row[0]: row[-1] for row in section.rows}["USD once"] == "400"
+    assert "USD once" not in section.note
+
+
+def test_a_report_shows_the_copies_and_the_price_of_the_steps() -> None:
+    """Both copies of the plan come from old for 400 USD; of its steps one comes from b."""
+    problem, plan = far_pair()
+    found = report(problem, plan)
+    by_steps = (("old", "b", 10.0), ("b", "c", 10.0))
+    tables = [one for one in (*(table for _, table in found.pictures), *found.sections) if one.title == COPIES_TO_MAKE]
+    assert [tuple(row[:3] for row in one.rows) for one in tables] == [by_steps, by_steps]
+    assert tables[1].note.endswith("By the steps, 20.0 TB for 210 USD.")
+    words = {one.topic: one.detail for one in found.answers}
+    assert "Copies cost 210 USD." in words["When it is done"]
+    assert "400" not in words["Cost"]
+    (note,) = kind_of(problem).presentation.change_notes(*(mast_opt.verify(problem, plan),) * 2)
+    assert note.startswith("migration_cost (400) is for copies from today's replicas")
 
 
 def test_relays_take_no_longer_than_copies_may() -> None:

@@ -24,6 +24,8 @@ ROUNDING = 1e-5
 """A raise up to here is no more than rounding."""
 SLIVER = 1e-6
 """Part of a step, and of an amount, that is a solver's rounding and orders no further step."""
+SHOWN = 1e-3
+"""Precision of a least amount that is proven and not known to be enough."""
 ANY_PLAN = 1e9
 """A relative gap that any plan reaches."""
 
@@ -95,6 +97,29 @@ class RepairSearch:
             found.append(replace(repair, cheapest=repair.cheapest and not overtakes))
             price[used] = np.inf
         return tuple(sorted(found, key=lambda repair: repair.price))
+
+    def alone(self, g: int, price: FloatArray, share: float) -> tuple[Repair | None, str]:
+        """The repair that moves one limit alone by the least, and the least that is proven, in words; empty where that
+        is what the repair does, or nothing is proven.
+
+        Args:
+            g: the limit.
+            price: [G] of moving each limit by a unit.
+            share: part of the time that is left for the program.
+        """
+        only = np.full(len(price), np.inf)
+        only[g] = price[g]
+        mip = self.elastic.stretched(only)
+        result = self.backend.solve(mip, replace(self.params, time_limit_s=self.clock.budget_s(share)))
+        width, optimal = len(mip.cost) - self.elastic.count, result.status is Status.OPTIMAL
+        slack = 0.0 if result.x is None else float(result.x[width + g])
+        found = None
+        if result.x is not None and slack > TOUCHED:
+            found = self._tried({g: slack}, only, self.elastic.relief.decode(result.x[:width]), optimal)
+        least = math.floor((result.bound or 0.0) / float(price[g]) / SHOWN) * SHOWN
+        if (found is not None and found.cheapest) or least <= 0 or result.status.is_infeasible:
+            return found, ""
+        return found, f"{self._repaired({g: round(least, 3)})[1][0]} at least (proven)"
 
     def _tried(self, slack: Mapping[int, float], price: FloatArray, start: object, cheapest: bool) -> Repair | None:
         """The repair if the instance has a plan once it is repaired by whole steps; amounts that fall short are

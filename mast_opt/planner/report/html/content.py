@@ -6,14 +6,14 @@ First screen of a report: what is asked first of a plan, each with its answer an
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
 from mast_opt.core.dates import date_of
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted, gpus, noticed
+from mast_opt.core.wording import counted, in_gpus, noticed
 from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
 from mast_opt.planner.analysis.migration_plan import order_to
 from mast_opt.planner.analysis.region_loss import stored_losses
@@ -34,7 +34,7 @@ from mast_opt.planner.report.result_sections import (
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import solver_text
 from mast_opt.problems.kind.analysis_hooks import Risk
-from mast_opt.problems.kind.migration_plan import Move, Order
+from mast_opt.problems.kind.migration_plan import COPIES_TO_MAKE, Move, Order
 from mast_opt.problems.kind.presentation import (
     Answer,
     Bars,
@@ -53,6 +53,7 @@ from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
 CALENDAR = "Migration day by day"
+PartT = TypeVar("PartT", bound=Chart | Section)
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Story:
     """Calendar of copies and moves; None where steps take no days, or no order was made."""
     sections: tuple[Section, ...]
     """Long tables: what moves, what binds, what is at risk."""
+    order: Order | None = None
+    """Steps to the plan; None where none were made."""
 
 
 def story(
@@ -104,7 +107,28 @@ def story(
         answers.insert(1, replace(kind.presentation.answers(problem, least)[1], topic="The least that helps", more=""))
     elif answers and least is None and "least-change" in kind.goals:
         answers[1] = replace(answers[1], detail=f"{answers[1].detail} 'solve --goals' finds the least that helps.")
-    return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows))
+    return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows), order)
+
+
+def with_copies_of(order: Order | None, parts: Iterable[PartT]) -> list[PartT]:
+    """Charts or sections, those of the copies to make with the places between which the steps copy."""
+    if order is None or order.stuck:
+        return [*parts]
+    copied = {pair: (sum(each.values()), len(each)) for pair, each in order.copied.items()}
+    flows = tuple((*pair, tb) for pair, (tb, _) in sorted(copied.items(), key=lambda one: -one[1][0]))
+    rows = tuple((*flow, copied[flow[:2]][1]) for flow in flows)
+    words = f"By the steps, {sum(tb for *_, tb in flows):,.1f} {order.unit}"
+    words += f" for {order.usd:,.0f} USD." if order.price else "."
+    return [
+        one
+        if one.title != COPIES_TO_MAKE
+        else replace(one, flows=flows, note=words)
+        if isinstance(one, Flows)
+        else replace(one, rows=rows, note=f"{one.note} {words}")
+        if isinstance(one, Section)
+        else one
+        for one in parts
+    ]
 
 
 def _days(order: Order) -> Answer:
@@ -118,12 +142,12 @@ def _days(order: Order) -> Answer:
     down = [one for one in order.stopped if one.lost is not None]
     if down:
         again = f"{sum(one.runs for one in down):,} of them start again"
-        stops += f" {counted(len(down), 'workload')} ({gpus(sum(one.gpus for one in down))} GPUs) ran in what is lost: "
+        stops += f" {counted(len(down), 'workload')} ({in_gpus(sum(one.gpus for one in down))}) ran in what is lost: "
         last = max((one.days or 0 for one in down if one.runs), default=0)
         stops += f"{again}, the last after {counted(last, 'day')}."
         stops += f" {order.lost[:1].upper()}{order.lost[1:]}" if order.lost else ""
     without = order.waiting[-1] if order.waiting else ()
-    missing = f", but {gpus(sum(one.missing for one in without))} GPUs are missing" if without else ""
+    missing = f", but {in_gpus(sum(one.missing for one in without))} are missing" if without else ""
     paid = f" {order.price}." if order.price else ""
     late = f" {order.late[:1].upper()}{order.late[1:]}." if order.late else ""
     words = (
@@ -301,6 +325,8 @@ class Report:
     """Term → its unit."""
     answers: tuple[Answer, ...] = ()
     """Answers to the first questions of a reader, above all else."""
+    migration: Order | None = None
+    """Steps to the plan; None where none were made."""
     compared: tuple[Section, ...] = ()
     """The plan next to doing nothing and to other plans; empty where there is nothing to compare."""
 
@@ -343,13 +369,13 @@ def report(  # noqa: PLR0913 - what a page can say is said in one call
     known = stored_losses(fields or {})
     figures = figures_of(instance, compared, judging=judging, first=first, known=known)
     own = next((figures[name] for name, one in compared.items() if one == plan), None)
-    charts: list[Chart] = list(kind.presentation.charts(problem, plan))
     answered = story(
         problem, plan, (others or {}).get("least-change"), begin, instance=instance, figures=own, first=first
     )
+    charts: list[Chart] = with_copies_of(answered.order, kind.presentation.charts(problem, plan))
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
-    sections = (*answered.sections, *kind.presentation.sections(problem, plan))
+    sections = (*answered.sections, *with_copies_of(answered.order, kind.presentation.sections(problem, plan)))
     shown_there = {one.title for one in (*charts, *sections)}
     answers = tuple(one if one.more in shown_there else replace(one, more="") for one in answered.answers)
     search = convergence(events, problem.sense)
@@ -377,6 +403,7 @@ def report(  # noqa: PLR0913 - what a page can say is said in one call
         units={name: term.unit for name, term in kind.terms.items()},
         answers=answers,
         compared=goal_sections(problem, figures, begin),
+        migration=answered.order,
     )
 
 

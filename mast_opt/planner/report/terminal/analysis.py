@@ -47,15 +47,29 @@ def show_explanation(console: Console, name: str, answer: Explanation, *, full: 
     if answer.status is Status.NO_SOLUTION:
         console.print(Text.assemble(("UNDECIDED", "bold yellow"), "  neither a plan nor a contradiction was found"))
         return
-    console.print(Text.assemble(("INFEASIBLE", "bold red"), "  these limits contradict one another:"))
+    _show_conflict(console, answer)
+
+
+def _show_conflict(console: Console, answer: Explanation) -> None:
+    """Print a conflict with its repairs."""
+    about = "these limits contradict one another:" if answer.conflict else "the limits that contradict one another"
+    about += "" if answer.conflict else " were not found in time; raise --time-limit to see them."
+    console.print(Text.assemble(("INFEASIBLE", "bold red"), f"  {about}"))
     for words in answer.conflict:
         print_words(console, f"- {words}")
-    print_words(console, _minimality(answer), style="dim")
+    if answer.conflict:
+        print_words(console, _minimality(answer), style="dim")
     if answer.repairs:
         console.print("\nWhat would help, the cheapest first (each was tried out):", style="bold")
     for repair in answer.repairs:
         proof = "" if repair.cheapest else ", perhaps not the cheapest of its sort"
         print_words(console, f"- {'; and '.join(repair.changes)}  (price {plain(repair.price)}{proof})")
+    if answer.at_least:
+        console.print("\nThe least value that is feasible was not found in time:", style="bold")
+    for words in answer.at_least:
+        print_words(console, f"- {words}")
+    if not answer.repairs and not answer.at_least:
+        print_words(console, "No repair was found; one may exist, so raise --time-limit if it is set.")
 
 
 def _minimality(answer: Explanation) -> str:

@@ -15,7 +15,7 @@ from mast_opt.planner.io.header import to_fields
 from mast_opt.planner.io.write import RESERVED, check_workbook_target, stated_fields
 from mast_opt.planner.io.writers.excel import add_tables, checked_frames, new_workbook
 from mast_opt.planner.report.change_sections import order_sections
-from mast_opt.planner.report.html.content import Report, headline, report, table_of
+from mast_opt.planner.report.html.content import Report, headline, report, table_of, with_copies_of
 from mast_opt.planner.report.workbook.sheets import ReportBook
 from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.presentation import Form, Head, HeatMap, Section
@@ -87,10 +87,11 @@ def write_workbook(  # noqa: PLR0913 - what a workbook can say is said in one ca
     said: dict[str, Any] = {"fields": fields, "events": events, "notes": (*solved_with, *notes)}
     said |= {"bound_checked": bound_checked, "others": others, "losses": bool(others)}
     content = report(meant, plan, begin=begin, instance=problem, first=first, **said)
+    order = content.migration if content.answers else order_to(meant, plan, begin, first)
     charts = [
-        chart if isinstance(chart, HeatMap) else table_of(chart) for chart in kind.presentation.charts(meant, plan)
+        chart if isinstance(chart, HeatMap) else table_of(chart)
+        for chart in with_copies_of(order, kind.presentation.charts(meant, plan))
     ]
-    order = order_to(meant, plan, begin, first)
     ordered = () if order is None else order_sections(order)
     sections = [section for section in content.sections if section.rows and section not in ordered]
     compared = content.compared if others else ()

@@ -4,7 +4,7 @@ import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import as_shown, counted, gpus, listed, noticed, percent, plain, ratio
+from mast_opt.core.wording import as_shown, counted, gpus, in_gpus, listed, noticed, percent, plain, ratio
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, money_counts
 from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
@@ -55,7 +55,7 @@ def _refused(p: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
         return ()
     number = counted(int(np.count_nonzero(share)), "workload")
     mgpu, barred = float(share @ p.fewest_mgpu), share[~p.allowed.any(axis=1)]
-    value = f"{number}, {gpus(mgpu / SHARE / MILLI)} GPUs" if mgpu else number
+    value = f"{number}, {in_gpus(mgpu / SHARE / MILLI)}" if mgpu else number
     words = "The plan does not run this work, or only in part; the overload does not count it."
     if barred.any():
         some = counted(int(np.count_nonzero(barred)), "workload")
@@ -84,8 +84,8 @@ def _nothing(p: DataPlacement, now: Plan | None, verdict: Verdict | None) -> Ans
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if noticed(remote, "tb") else []
     parts += [f"{usd(verdict.metrics['billed_usd_a_month'])} a month for what fits"] if p.has_prices else []
-    parts = [*([f"{gpus(lacking.sum())} GPUs missing"] if lacking.any() else []), *parts]
-    parts = [*([f"work of {gpus(still)} GPUs stands still"] if noticed(still, "gpus") else []), *parts]
+    parts = [*([f"{in_gpus(lacking.sum())} missing"] if lacking.any() else []), *parts]
+    parts = [*([f"work of {in_gpus(still)} stands still"] if noticed(still, "gpus") else []), *parts]
     value = parts.pop(0) if parts else "nothing is missing"
     words = "; ".join(parts) or "all else is as it should be"
     return Answer(topic, value, f"{words[0].upper()}{words[1:]}.", details.BINDING)
@@ -110,11 +110,7 @@ def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
         return Answer("Cost", "no prices", "The instance states no prices: usd_per_gpu_hour, usd_per_tb_month, …", "")
     costs = [as_shown(one.metrics) for one in (before, after) if one]
     billed, beyond = ([one[f"{what}_usd_a_month"] for one in costs] for what in ("billed", "overload"))
-    copies = after.terms["migration_cost"]
-    paid = (
-        f"copies from today's replicas cost {usd(copies)} once" if noticed(copies, "usd") else "the copies cost nothing"
-    )
-    once = f"A month, at the prices of the instance; {paid}."
+    once = "A month, at the prices of the instance."
     if noticed(max(beyond), "usd"):
         once += f" Only GPUs that exist are billed: those that work lacks would cost {_change(beyond)} more."
     once += "" if money_counts(p) else " The objective of this plan counts no money; '--goal cheapest' does."
@@ -122,6 +118,13 @@ def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
 
 
 def change_notes(before: Verdict, after: Verdict) -> tuple[str, ...]:
+    """Sentences on what money once is, and on why running cost and bill change by other amounts, where they do."""
+    paid = after.terms.get("migration_cost", 0.0)
+    once = f"migration_cost ({paid:,.0f}) is for copies from today's replicas; 'steps' says what its copies cost."
+    return *((once,) if noticed(paid, "usd") else ()), *_bill_notes(before, after)
+
+
+def _bill_notes(before: Verdict, after: Verdict) -> tuple[str, ...]:
     """A sentence on why the running cost and the bill change by other amounts, where they do."""
     names = ("billed_usd_a_month", "overload_usd_a_month")
     if not all(name in one.metrics for name in names for one in (before, after)):
@@ -180,7 +183,7 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
             (4, "are left out (as used today)", True),
         )
     }
-    parts = [f"{gpus(one)} GPUs of work {words}" for words, one in moved.items() if one]
+    parts = [f"{in_gpus(one)} of work {words}" for words, one in moved.items() if one]
     words = f"{listed(parts) if parts else ''}{'; ' if parts else ''}{copied:,.1f} TB are copied or uploaded."
     share, least = verdict.terms["moved_work"], float(p.demand_mgpu.sum()) / MILLI
     if noticed(share * least, "gpus"):
@@ -199,12 +202,12 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
     able, barred = (float(mgpu[one].sum()) / SHARE / MILLI for one in (runs, ~runs))
     values, words = [lacking.value] if lacking.value != NOW else [], ""
     if barred:
-        words = f"No purchase lets {gpus(barred)} GPUs of refused work run: no region may run it. "
+        words = f"No purchase lets {in_gpus(barred)} of refused work run: no region may run it. "
     if able:
         of_able = (runs & (share > 0))[p.options.workload] & (p.options.mgpu > 0)
         types = " or ".join(p.gpu_types[k] for k in np.unique(p.options.gpu_type[of_able]).tolist())
-        values.append(f"for refused work of {gpus(able)} GPUs")
-        words += f"Refused work of {gpus(able)} GPUs accepts {types}: 'mast-opt buy' looks for what serves it. "
+        values.append(f"for refused work of {in_gpus(able)}")
+        words += f"Refused work of {in_gpus(able)} accepts {types}: 'mast-opt buy' looks for what serves it. "
     value = ", and ".join(values) or "no GPUs serve the refused work"
     return Answer(lacking.topic, value, words + lacking.detail.replace("This plan fits", "The rest fits"), lacking.more)
 

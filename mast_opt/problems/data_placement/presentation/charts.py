@@ -14,9 +14,8 @@ from mast_opt.problems.data_placement.plan import Plan, lacking_gpus, read_posit
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.measures import totals
+from mast_opt.problems.kind.migration_plan import COPIES_TO_MAKE, OUTSIDE
 from mast_opt.problems.kind.presentation import Bars, Chart, Flows, HeatMap, Scale, Values, grid
-
-OUTSIDE = "outside"
 
 
 def charts(problem: DataPlacement, plan: Plan) -> tuple[Chart, ...]:
@@ -120,7 +119,7 @@ def _copies(problem: DataPlacement, plan: Plan) -> Flows:
     flows += [(OUTSIDE, p.regions.labels[r], mb / MB_PER_TB) for r, mb in enumerate(uploaded) if mb]
     total = sum(amount for *_, amount in flows)
     note = f"{total:,.1f} TB; {OUTSIDE} stands for data that no region holds today."
-    return Flows("Copies to make", "from", "to", tuple(flows), "TB", note if uploads.any() else f"{total:,.1f} TB.")
+    return Flows(COPIES_TO_MAKE, "from", "to", tuple(flows), "TB", note if uploads.any() else f"{total:,.1f} TB.")
 
 
 def _reads(problem: DataPlacement, plan: Plan) -> Flows:

@@ -14,6 +14,7 @@ from mast_opt.problems.data_placement.plan import Plan, lacking_gpus, read_posit
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits
+from mast_opt.problems.kind.migration_plan import COPIES_TO_MAKE
 from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, listed
 
 
@@ -133,7 +134,7 @@ def _copies(problem: DataPlacement, plan: Plan) -> Section:
         f"{uploaded:,.1f} TB uploaded from outside; {dropped:,.1f} TB deleted."
     )
     heads = (Head("from"), Head("to"), Head("TB", Form.AMOUNT), Head("datasets", Form.COUNT))
-    return Section("Copies to make", heads, rows, note)
+    return Section(COPIES_TO_MAKE, heads, rows, note)
 
 
 def _remote(problem: DataPlacement, plan: Plan) -> Section:

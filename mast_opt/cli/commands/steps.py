@@ -96,6 +96,7 @@ def command(
         stuck=[asdict(stuck) for stuck in order.stuck],
         waiting=[[asdict(row) for row in rows] for rows in order.waiting],
         remote=[{**asdict(one), "usd": one.usd} for one in order.remote],
+        over_after=[{**asdict(one), "date": order.date_of(one.day)} for one in order.over_after],
         relief=list(order.relief),
         unit=order.unit,
         waves=order.waves,

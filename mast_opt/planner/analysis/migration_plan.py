@@ -10,7 +10,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, listed, plain
 from mast_opt.planner.solving.last_pass import SLACK, as_good
-from mast_opt.problems.kind.migration_plan import COPIES, Order, RemoteRead, Stopped, Waiting
+from mast_opt.problems.kind.migration_plan import COPIES, Order, OverAfter, RemoteRead, Stopped, Waiting
 from mast_opt.problems.kind.origin import Origin, made_for
 from mast_opt.problems.kind.overrides import NO_OVERRIDES, Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -95,7 +95,14 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         waiting=(*waiting, *_later(second, day)),
         gets=(*first.gets, *((what, on + day) for what, on in second.gets)),
         remote=_remote_reads(first, second, day),
+        over_after=(*(first.over_after or second.over_after[:1]), *_over_later(first, second, day)),
     )
+
+
+def _over_later(first: Order, second: Order, day: int) -> list[OverAfter]:
+    """GPUs over the supply after each day of the second of two plans, with its days counted from the first step."""
+    known = first.over_after or second.over_after
+    return [replace(one, day=one.day + day) for one in second.over_after if one.day is not None] if known else []
 
 
 def _stopped_until(one: Stopped, waiting: Sequence[Sequence[Waiting]]) -> Stopped:
@@ -274,5 +281,7 @@ def first_steps(problem: Problem[PlanT], plan: PlanT, count: int, order: Order |
         stopped = {move.what for move in cut.moves if move.action == "stop"}
         kept = tuple(one for one in order.stopped if one.lost is not None or one.what in stopped)
         relief = order.relief if any(one.lost is None for one in kept) else ()
-        cut = replace(cut, stuck=(), late="", relief=relief, stopped=kept)
+        begins = min((move.day for move in order.moves[asked:] if move.day is not None), default=0)
+        over = tuple(one for one in order.over_after if one.day is None or one.day < begins)
+        cut = replace(cut, stuck=(), late="", relief=relief, stopped=kept, over_after=over)
     return cut, partial(problem, plan, order.moves, made)

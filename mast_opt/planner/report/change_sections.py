@@ -13,6 +13,7 @@ from mast_opt.problems.registry import kind_named
 
 GPUS = "GPUs"
 """The unit of steps with work."""
+OVER_AFTER = "GPUs over the supply day by day"
 SAME = 1e-6
 """Relative difference of two sums that comes from rounding."""
 ONE_BY_ONE = "the changes one by one, added up"
@@ -109,7 +110,14 @@ def order_sections(order: Order) -> tuple[Section, ...]:
     """Sections on the steps to a plan, then work that stops on the way and what is stuck."""
     found = [moves_section(order)] if order.moves else []
     stuck = (stuck_section(order),) if order.stuck else ()
-    return (*found, *stopped_sections(order), *waiting_sections(order), *stuck)
+    return (*found, *over_sections(order), *stopped_sections(order), *waiting_sections(order), *stuck)
+
+
+def over_sections(order: Order) -> tuple[Section, ...]:
+    """Section with a row for today and for each day with steps: GPUs over the supply after it; nothing without any."""
+    heads = (_day(order, "after"), Head("steps", Form.COUNT), Head("GPUs over", Form.GPUS))
+    rows = tuple((_when(order, one.day), one.steps, one.gpus) for one in order.over_after)
+    return (Section(OVER_AFTER, heads, rows, "The first row is today."),) if rows else ()
 
 
 def stuck_section(order: Order) -> Section:

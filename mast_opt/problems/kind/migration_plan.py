@@ -153,6 +153,17 @@ class RemoteRead:
         return None if self.until is None else self.usd_a_day * (self.until - self.day)
 
 
+@dataclass(frozen=True)
+class OverAfter:
+    """GPUs over the supply once the steps of a day are done."""
+
+    day: int | None
+    """None: today, before any step."""
+    steps: int
+    """Steps that begin on this day."""
+    gpus: float
+
+
 @dataclass(frozen=True, repr=False)
 class Order(Summarised):
     """The moves in order."""
@@ -182,6 +193,8 @@ class Order(Summarised):
     """(work that has too few GPUs today, day on which the steps give it all of them)"""
     remote: tuple[RemoteRead, ...] = ()
     """Reads from other regions once the plans are carried out, and those of a plan that a later one ends."""
+    over_after: tuple[OverAfter, ...] = ()
+    """GPUs over the supply today and after each day with steps; empty where there are none over it, or no days."""
 
     def _summary(self) -> Summary:
         """Summary of the order of moves."""

@@ -10,12 +10,14 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import plain
+from mast_opt.planner.analysis.migration_plan import first_steps
 from mast_opt.planner.analysis.plan_diff import Worth, first_changes
-from mast_opt.planner.report.change_sections import ONE_BY_ONE, _of_which, kept_sections, worth_sections
+from mast_opt.planner.report.change_sections import ONE_BY_ONE, _of_which, kept_sections, over_sections, worth_sections
 from mast_opt.planner.report.result_sections import shown
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.analysis.hooks import change_groups
 from mast_opt.problems.data_placement.entities import Links
+from mast_opt.problems.data_placement.migration.partial_plan import partial_plan
 from mast_opt.problems.data_placement.plan import today
 
 
@@ -70,6 +72,26 @@ def test_a_difference_says_what_each_change_buys(company: DataPlacement, plan: P
     assert len(section.rows) == 1 + apart + len(found.changes)
     every = replace(found, together=replace(found.together, buys=2 * added))
     assert worth_sections(every)[0].rows[1][:2] == (ONE_BY_ONE, added)
+
+
+def test_gpus_over_the_supply_after_each_day_are_those_of_the_plans_reached(company: DataPlacement, plan: Plan) -> None:
+    now = today(company)
+    assert now is not None
+    order = mast_opt.steps(company, plan)
+    over = [round(mast_opt.verify(company, now).metrics["overload_gpus"], 3)]
+    for row in order.over_after[1:]:
+        made = [one for one in order.moves if one.day is not None and row.day is not None and one.day <= row.day]
+        reached = partial_plan(company, plan, order.moves, len(made))
+        over.append(round(mast_opt.verify(company, reached).metrics["overload_gpus"], 3))
+    assert [round(row.gpus, 3) for row in order.over_after] == over
+    assert over[0] > over[-1]
+    assert sum(row.steps for row in order.over_after) == len(order.moves)
+    (section,) = over_sections(order)
+    assert [row[0] for row in section.rows] == [None, *(n + 1 for n in sorted({one.day or 0 for one in order.moves}))]
+    twice = mast_opt.steps(company, plan, then=[plan])
+    assert twice.over_after == order.over_after
+    cut, _ = first_steps(company, plan, len(order.moves) - 1)
+    assert cut.over_after == order.over_after[:-1]
 
 
 def test_money_is_shown_in_dollars_next_to_its_weighted_change() -> None:

@@ -17,7 +17,7 @@ from mast_opt.core.wording import counted, in_gpus, noticed
 from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
 from mast_opt.planner.analysis.migration_plan import order_to
 from mast_opt.planner.analysis.region_loss import stored_losses
-from mast_opt.planner.report.change_sections import down_section
+from mast_opt.planner.report.change_sections import down_section, over_sections
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.planner.report.result_sections import (
     REGION_RISK,
@@ -97,7 +97,7 @@ def story(
     calendar = None if order is None else _calendar(order)
     if order is not None:
         answers.insert(2, replace(_days(order), more=CALENDAR if calendar else ""))
-        sections += [down_section(order), *waiting_sections(order)]
+        sections += [*over_sections(order), down_section(order), *waiting_sections(order)]
     hooks = kind.analysis.hooks()
     if answers and hooks.risk is not None:
         risk = hooks.risk(problem, plan)

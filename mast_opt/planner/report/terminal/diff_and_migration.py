@@ -85,7 +85,8 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
         print_words(console, f"- {words}" + ("" if order.proven else " (there may be less)"))
     for words in (*order.notes, *filter(None, [order.late, order.lost])):
         print_words(console, f"- {words}")
-    for section in (*change_sections.stopped_sections(order), *result_sections.waiting_sections(order)):
+    by_day = change_sections.over_sections(order)
+    for section in (*by_day, *change_sections.stopped_sections(order), *result_sections.waiting_sections(order)):
         show_section(console, section, rows)
     if order.stuck:
         show_section(console, change_sections.stuck_section(order))

@@ -14,7 +14,7 @@ from mast_opt.problems.data_placement.migration.planner import Steps, Stop, step
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.steps import RunStep, Step
-from mast_opt.problems.data_placement.migration.waiting_work import waiting_work, waits
+from mast_opt.problems.data_placement.migration.waiting_work import over_after, waiting_work, waits
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
@@ -74,6 +74,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         waiting=(tuple(replace(one, day=since.get(one.what, 0)) for one in waiting),),
         gets=gets,
         remote=remote_reads(p, plan, moves),
+        over_after=over_after(p, plan, moves),
     )
 
 

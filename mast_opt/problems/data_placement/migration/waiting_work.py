@@ -1,16 +1,16 @@
 """Work that has no GPUs once a data-placement plan is carried out, where more are asked than there are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
 
 from mast_opt.core.units import MILLI
-from mast_opt.core.wording import NOTICED
+from mast_opt.core.wording import NOTICED, noticed
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
-from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.plan import Plan, lacking_gpus
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
-from mast_opt.problems.kind.migration_plan import Move, Waiting
+from mast_opt.problems.kind.migration_plan import Move, OverAfter, Waiting
 
 
 def waiting_work(problem: DataPlacement, plan: Plan) -> tuple[Waiting, ...]:
@@ -62,9 +62,34 @@ def waits(
     first = {one.what for one in waiting_work(p, _with_runs(plan, cells))}
     since, before = dict.fromkeys(first & last, 0), first
     gets: dict[str, int] = {}
+    for day, then in _replayed(p, plan, moves) if first or last else ():
+        now = {one.what for one in waiting_work(p, then)}
+        since |= dict.fromkeys(now - before, day)
+        gets |= dict.fromkeys((before - now) & first, day)
+        before = now
+    runs_then = {p.workloads.labels[w] for w in np.unique(plan.run_workload).tolist()}
+    return since, tuple((name, day) for name, day in sorted(gets.items()) if name in runs_then - last)
+
+
+def over_after(problem: DataPlacement, plan: Plan, moves: Sequence[Move]) -> tuple[OverAfter, ...]:
+    """GPUs over the supply today, and once the steps of each day on which work moves are done; none without."""
+    p = problem
+    now = float(lacking_gpus(p, _with_runs(plan, todays_cells(p, plan))).sum())
+    by_day = {day: float(lacking_gpus(p, then).sum()) for day, then in _replayed(p, plan, moves)}
+    days = sorted({one.day for one in moves if one.day is not None})
+    rows, over = [OverAfter(None, 0, now)], now
+    for day in days:
+        over = by_day.get(day, over)
+        rows.append(OverAfter(day, sum(one.day == day for one in moves), over))
+    return tuple(rows) if len(rows) > 1 and any(noticed(one.gpus, "gpus") for one in rows) else ()
+
+
+def _replayed(p: DataPlacement, plan: Plan, moves: Sequence[Move]) -> Iterator[tuple[int, Plan]]:
+    """The day of each wave in which work moves, and the plan with the runs of the state after it."""
+    cells = todays_cells(p, plan)
     work, regions = ({name: n for n, name in enumerate(one.labels)} for one in (p.workloads, p.regions))
     types = {name: k for k, name in enumerate((*p.gpu_types, None))}
-    steps = [one for one in moves if one.what in work and one.share is not None] if first or last else []
+    steps = [one for one in moves if one.what in work and one.share is not None]
     for _, group in groupby(steps, key=lambda one: one.wave):
         wave = list(group)
         for one in wave:
@@ -76,12 +101,7 @@ def waits(
                 if place is not None:
                     cell = regions[place], types[kind]
                     runs[cell] = runs.get(cell, 0) + sign * share
-        now, day = {one.what for one in waiting_work(p, _with_runs(plan, cells))}, wave[0].day or 0
-        since |= dict.fromkeys(now - before, day)
-        gets |= dict.fromkeys((before - now) & first, day)
-        before = now
-    runs_then = {p.workloads.labels[w] for w in np.unique(plan.run_workload).tolist()}
-    return since, tuple((name, day) for name, day in sorted(gets.items()) if name in runs_then - last)
+        yield wave[0].day or 0, _with_runs(plan, cells)
 
 
 def _with_runs(plan: Plan, cells: Mapping[int, Mapping[Cell, int]]) -> Plan:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections import Counter, defaultdict
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,9 @@ from mast_opt.planner.report.terminal.analysis import show_whatif
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.migration.kept_runs import kept_runs
 from mast_opt.problems.data_placement.migration.plan_rows import _by_tier
-from mast_opt.problems.data_placement.plan import Plan, filled
-from mast_opt.problems.kind.migration_plan import Move
+from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
+from mast_opt.problems.data_placement.plan import Plan, filled, today
+from mast_opt.problems.kind.migration_plan import Move, Order
 from mast_opt.problems.kind.presentation import Section
 from tests.instance_rows import DataRows
 
@@ -83,10 +86,15 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
         (0, "start", "second"),
         (1, "copy", "data-first"),
         (1, "move", "first"),
+        (1, "start", "second"),
     ]
+    (started,) = [move for move in order.moves if move.action == "start" and move.day]
+    (moved,) = [move for move in order.moves if move.action == "move"]
+    assert (started.target, started.amount, started.share, started.wave) == ("full", 4.0, 1.0, moved.wave + 1)
+    assert without_gpus_day_by_day(one.problem, order, mast_opt.steps(one.problem, one.first).waves) > 1
     assert one.way.days == order.days
     assert [len(found) for found in order.waiting] == [1, 0]
-    assert [move.gpus_missing for move in order.moves if move.action == "start"] == [0.0, 4.0]
+    assert [move.gpus_missing for move in order.moves if move.action == "start"] == [0.0, 4.0, 0.0]
     down = stopped_sections(mast_opt.steps(one.problem, one.first))[0]
     assert [row[-4:] for row in down.rows] == [
         (1, 1, None, None),
@@ -95,6 +103,91 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
     ]
     assert "No GPUs are free for 1 where they start." in down.note
     assert order.lost.startswith("no copy is left of dataset data-gone; workload gone cannot run. ")
+
+
+Place = tuple[str, str | None, str | None]
+"""(work, region, GPU type)"""
+
+
+def without_gpus_day_by_day(problem: DataPlacement, order: Order, stage: int) -> int:
+    """Carries the steps out and compares the GPUs that are asked for above the supply of each place with the work that
+    waits there, by the steps and by the rows, from the end of the first stage on; returns the days on which any waits.
+    ``stage``: waves of the first stage."""
+    p = problem
+    supply = {
+        (region, kind): p.regions.supply_mgpu[r, k] / 1000
+        for r, region in enumerate(p.regions.labels)
+        for k, kind in enumerate(p.gpu_types)
+    }
+    runs = Counter[str]()
+    asked: dict[Place, float] = defaultdict(float)
+    lacks: dict[Place, float] = defaultdict(float)
+    key: Place
+    now = today(p)
+    assert now is not None
+    for w, cells in todays_cells(p, now).items():
+        for (r, k), share in cells.items():
+            runs[p.workloads.labels[w]] += share
+            key = p.workloads.labels[w], p.regions.labels[r], p.gpu_types[k]
+            asked[key] += p.option_mgpu[w, k] * share / 1e6
+    waiting_days = 0
+    begins = max((move.day or 0 for move in order.moves if move.wave < stage), default=0)
+    for day, second in [(begins, False), *((day, True) for day in range(begins, order.days or 0))]:
+        steps = [one for one in order.moves if (one.wave >= stage) == second and (not second or one.day == day)]
+        for move in (one for one in steps if one.unit == "GPUs"):
+            share, w = round(1000 * (move.share or 0.0)), p.workloads.labels.index(move.what)
+            if move.source is not None:
+                kind = move.from_type if move.target else move.gpu_type
+                key = move.what, move.source, kind
+                gpus = p.option_mgpu[w, p.gpu_types.index(str(kind))] * share / 1e6
+                asked[key], lacks[key] = asked[key] - gpus, max(lacks[key] - gpus, 0.0)
+                runs[move.what] -= share
+            if move.target is not None:
+                key = move.what, move.target, move.gpu_type
+                if move.action == "start" and runs[move.what] + share > 1000:
+                    assert lacks[key] > 0
+                    lacks[key] -= move.amount or 0.0
+                else:
+                    runs[move.what] += share
+                    asked[key], lacks[key] = asked[key] + (move.amount or 0.0), lacks[key] + move.gpus_missing
+        if not second:
+            lacks |= {(row.what, row.region, row.gpu_type): row.missing for row in order.waiting[0]}
+        rows = {
+            (row.what, row.region, row.gpu_type)
+            for rows in order.waiting
+            for row in rows
+            if row.day <= day and (not second or row.until is None or day < row.until)
+        }
+        assert {key for key, gpus in lacks.items() if gpus >= 1} == rows, day
+        for place, have in supply.items():
+            demand = sum(gpus for key, gpus in asked.items() if key[1:] == place)
+            short = sum(gpus for key, gpus in lacks.items() if key[1:] == place)
+            assert short == pytest.approx(max(demand - have, 0.0), abs=1), (place, day)
+        waiting_days += bool(rows)
+    return waiting_days
+
+
+def test_work_without_gpus_is_that_of_the_steps_on_every_day() -> None:
+    """A generated loss: the data of the work at home is in a full region too, and there are GPUs in a third one."""
+    rng, builder = np.random.default_rng(5), DataRows("generated", remote_reads="forbid", days=20)
+    regions = ("home", "near", "far")
+    for region, gpus in zip(regions, (24, 24, 60), strict=True):
+        builder.add_region(region, storage_tb=60, cpu_cores=9, gpus={"a100": gpus}, ingress_tb_per_day=2)
+    for source, target in permutations(regions, 2):
+        builder.add_link(source, target, tb_per_day=4, usd_per_tb=5)
+    for n in range(14):
+        held = dict.fromkeys([regions[n % 3], regions[max(n % 3, 1)]])
+        builder.add_dataset(f"data-{n}", size_tb=int(rng.integers(2, 6)), replicas=list(held))
+        cells: dict[str, Any] = {"gpus": {"a100": int(rng.integers(3, 7))}, "splittable": n % 4 == 0}
+        reads = {f"data-{n}": 1}
+        builder.add_workload(f"w-{n}", tier=n % 3, cpu_cores=0, reads=reads, current_region=regions[n % 3], **cells)
+    answer = mast_opt.whatif(builder.build(), [LOST], solver="highs", threads=1, gap=0.05)
+    (one,) = answer.outcomes
+    assert one.first is not None
+    assert one.order is not None
+    stage = mast_opt.steps(one.problem, one.first).waves
+    assert without_gpus_day_by_day(one.problem, one.order, stage) > 1
+    assert any(move.action == "start" for move in one.order.moves if move.wave > stage)
 
 
 def test_without_copies_there_is_one_stage() -> None:

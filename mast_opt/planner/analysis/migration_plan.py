@@ -54,7 +54,8 @@ def steps(problem: Problem[PlanT], plan: PlanT, begin: date | None = None, *, th
         check_plan(kind_of(problem), problem, later)
         state = hooks.rolling.carried(state, executable(state, plan))
         plan = made_for(state, hooks.adapted(state, later), _overrides_of(later))
-        order = _followed(order, _steps(state, plan, begin), number)
+        waits = [replace(one, day=one.day - order.free_day) for one in order.waiting[-1]] if order.waiting else None
+        order = _followed(order, _steps(state, plan, begin, waits), number)
     return order
 
 
@@ -86,7 +87,7 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         relief=(*first.relief, *second.relief),
         proven=first.proven and second.proven,
         stopped=(
-            *(_served(one, first, second) for one in first.stopped if one.lost is not None and one.days is not None),
+            *(_served(one, waiting) for one in first.stopped if one.lost is not None and one.days is not None),
             *(_stopped_until(one, waiting) for one in first.stopped if one.lost is None),
             *later,
         ),
@@ -94,7 +95,7 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         late="; ".join(filter(None, [first.late, second.late])),
         waiting=(*waiting, *_later(second, day)),
         gets=(*first.gets, *((what, on + day) for what, on in second.gets)),
-        remote=_remote_reads(first, second, day),
+        remote=_remote_reads(first, second, day, waiting),
         over_after=(*(first.over_after or second.over_after[:1]), *_over_later(first, second, day)),
     )
 
@@ -112,17 +113,9 @@ def _stopped_until(one: Stopped, waiting: Sequence[Sequence[Waiting]]) -> Stoppe
 
 
 def _until(one: Waiting, second: Order, day: int) -> Waiting:
-    """Work that waits in the first of two plans, with the day on which the second one gives it its GPUs.
-
-    Of work that shares a place in the first plan, the second may count another as that which waits; then it is the day
-    on which this one moves, or the last on which any gets its GPUs.
-    """
-    moves, gets = [move for move in second.moves if move.what == one.what], dict(second.gets)
-    waits = one.what in {row.what for rows in second.waiting for row in rows}
-    if one.until is not None or waits or any(move.target is None for move in moves):
-        return one
-    days = [move.day or 0 for move in moves] or list(gets.values()) or [(second.days or 1) - 1]
-    return replace(one, until=gets.get(one.what, max(days)) + day)
+    """Work that waits in the first of two plans, with the day on which it does so no longer in the second one."""
+    gets = dict(second.gets).get((one.what, one.region, one.gpu_type))
+    return one if one.until is not None or gets is None else replace(one, until=gets + day)
 
 
 def _later(second: Order, day: int) -> list[tuple[Waiting, ...]]:
@@ -130,16 +123,17 @@ def _later(second: Order, day: int) -> list[tuple[Waiting, ...]]:
     return [tuple(replace(one, day=one.day + day) for one in rows) for rows in second.waiting]
 
 
-def _remote_reads(first: Order, second: Order, day: int) -> tuple[RemoteRead, ...]:
+def _remote_reads(
+    first: Order, second: Order, day: int, waiting: Sequence[Sequence[Waiting]]
+) -> tuple[RemoteRead, ...]:
     """Remote reads of two plans: those of the first end when the data arrives or the work leaves in the second."""
     then = [(one.what, one.region, one.tb_a_day) for one in second.remote]
     known = [(one.what, one.region, one.tb_a_day) for one in first.remote]
-    gets = dict(second.gets)
-    waits = {(row.what, row.region) for rows in first.waiting for row in rows if row.missing >= row.gpus}
+    waits = {(row.what, row.region): row.until for rows in waiting for row in rows if row.missing >= row.gpus}
     rows = []
     for key, one in zip(known, first.remote, strict=True):
         ends = one.until if key in then or one.until is not None else _read_until(one, second, day)
-        begins = day + gets.get(one.what, 0) if (one.what, one.region) in waits else one.day
+        begins = waits.get((one.what, one.region)) or one.day
         rows.append(replace(one, day=begins if ends is None else min(begins, ends), until=ends))
     new = (one for key, one in zip(then, second.remote, strict=True) if key not in known)
     return (*rows, *(replace(one, day=one.day + day) for one in new))
@@ -157,18 +151,18 @@ def _read_until(one: RemoteRead, second: Order, day: int) -> int:
     return day + min(arrives or leaves, leaves)
 
 
-def _served(one: Stopped, first: Order, second: Order) -> Stopped:
-    """Work that starts in the first of two plans; where only the second one has GPUs for it, once that is done."""
-    still = {row.what for rows in second.waiting for row in rows}
-    if one.runs or one.what in still:
+def _served(one: Stopped, waiting: Sequence[Sequence[Waiting]]) -> Stopped:
+    """Work that starts in the first of two plans; where only the second one has GPUs for it, once it gets them."""
+    rows = [row for rows in waiting for row in rows if row.what == one.what]
+    days = [row.until for row in rows if row.until is not None]
+    if one.runs or not days or len(days) < len(rows):
         return one
-    rooms = dict.fromkeys(row.region for rows in first.waiting for row in rows if row.what == one.what)
-    on = dict(second.gets).get(one.what, (second.days or 1) - 1)
-    return replace(one, days=first.free_day + on + 1, room_in=tuple(rooms), gpus_missing=0.0)
+    rooms = dict.fromkeys(row.region for row in rows)
+    return replace(one, days=max(days) + 1, room_in=tuple(rooms), gpus_missing=0.0)
 
 
-def _steps(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> Order:
-    """The steps to one plan, see ``steps``."""
+def _steps(problem: Problem[PlanT], plan: PlanT, begin: date | None, waiting: Sequence[Waiting] | None = None) -> Order:
+    """The steps to one plan, see ``steps``; with the starts of the work that waits today, where that is known."""
     kind = kind_of(problem)
     if kind.migration.steps is None:
         raise UsageError(f"a plan for {kind.name} has no steps to order")
@@ -180,7 +174,10 @@ def _steps(problem: Problem[PlanT], plan: PlanT, begin: date | None) -> Order:
             "'mast-opt verify' lists every violation"
         )
     wanted = executable(problem, plan)
-    order = kind.migration.steps(problem, wanted)
+    after = kind.migration.after
+    order = (
+        kind.migration.steps(problem, wanted) if waiting is None or after is None else after(problem, wanted, waiting)
+    )
     now: PlanT | None = kind.analysis.current_plan(problem)
     broken = () if now is None else kind.verification.verify(problem, now).violations
     mending = {label for violation in broken for label in violation.index}

@@ -98,5 +98,5 @@ KIND: Kind[DataPlacement, Plan] = Kind(
         sections, charts, answers, details, COMPARED, change_notes=change_notes
     ),
     analysis=interfaces.AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
-    migration=interfaces.MigrationInterface(migration_plan, partial_plan, without_remainders),
+    migration=interfaces.MigrationInterface(migration_plan, partial_plan, migration_plan, without_remainders),
 )

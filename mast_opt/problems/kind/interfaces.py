@@ -19,7 +19,7 @@ from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.family import Family
 from mast_opt.problems.kind.formulation import FixedParts, Formulation
 from mast_opt.problems.kind.header import Header, Rule
-from mast_opt.problems.kind.migration_plan import Move, Order
+from mast_opt.problems.kind.migration_plan import Move, Order, Waiting
 from mast_opt.problems.kind.presentation import Answer, Chart, Section
 from mast_opt.problems.kind.problem import PlanT
 from mast_opt.problems.kind.schema import Schema, Tables
@@ -172,6 +172,8 @@ class MigrationInterface(Generic[ProblemT, PlanT]):
     """An order of what has to be done to get from today to a plan without violations. None: there is nothing to it."""
     partial: Callable[[ProblemT, PlanT, Sequence[Move], int], PlanT] | None = None
     """(problem, plan, its steps, number) → the state after so many of the steps, as a plan. None: it is not known."""
+    after: Callable[[ProblemT, PlanT, Sequence[Waiting]], Order] | None = None
+    """(problem, plan, work without GPUs) → as ``steps``, with the starts of that work. None: as ``steps``."""
     whole: Callable[[ProblemT, PlanT], PlanT] = lambda problem, plan: plan
     """(problem, plan) → the plan without parts that are too small to be moved; it may be worse or break a limit."""
 

@@ -189,8 +189,8 @@ class Order(Summarised):
     """Date of the first day; None where days are only counted."""
     waiting: tuple[tuple[Waiting, ...], ...] = ()
     """Work without GPUs once each plan is carried out, one plan after another."""
-    gets: tuple[tuple[str, int], ...] = ()
-    """(work that has too few GPUs today, day on which the steps give it all of them)"""
+    gets: tuple[tuple[tuple[str, str, str], int], ...] = ()
+    """((work, region, GPU type), day on which work that waits there today does so no longer)"""
     remote: tuple[RemoteRead, ...] = ()
     """Reads from other regions once the plans are carried out, and those of a plan that a later one ends."""
     over_after: tuple[OverAfter, ...] = ()

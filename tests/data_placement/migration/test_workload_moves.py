@@ -356,6 +356,7 @@ def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
         (4, 2, "copy", "data-first", "free"),
         (5, 2, "move", "first", "free"),
         (6, 2, "delete", "data-first", None),
+        (6, 2, "start", "large", "full"),
     ]
     assert [(one.what, one.days, one.waits_for) for one in order.stopped] == [
         ("first", 1, ()),

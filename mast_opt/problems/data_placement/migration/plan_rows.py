@@ -14,8 +14,8 @@ from mast_opt.problems.data_placement.migration.planner import Steps, Stop, step
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.steps import RunStep, Step
-from mast_opt.problems.data_placement.migration.waiting_work import over_after, waiting_work, waits
-from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
+from mast_opt.problems.data_placement.migration.waiting_work import over_after, waits, with_starts
+from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
@@ -24,27 +24,35 @@ from mast_opt.problems.kind.migration_plan import Move, Order, Stopped, Stuck, W
 MOST_NAMES = 5
 """Names in a sentence."""
 
-Missing = Mapping[tuple[int, Cell], float]
-"""(workload, place) → part of the GPUs that it asks for there, and does not get."""
+Missing = Mapping[tuple[str, str | None, str | None], float]
+"""(work, region, GPU type) → part of the GPUs that it asks for there, and does not get."""
 
 
-def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
+def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting] | None = None) -> Order:
     """Deletions, moves of work and copies from today to the plan, in TB, GPUs and days; in this order in each wave, and
-    each by its label."""
-    p = problem
-    found, waiting = steps(problem, plan), waiting_work(problem, plan)
-    missing = _missing_parts(p, waiting)
+    each by its label.
+
+    Args:
+        problem: the instance.
+        plan: a plan of it.
+        waiting: the work that waits today, if that is known; its starts are steps then.
+    """
+    p, found = problem, steps(problem, plan)
     data = _data_moves(p, found)
     parts = (
         [move for move in data if move.target is None],
-        _work_moves(p, found, missing),
+        _work_moves(p, found),
         [move for move in data if move.target],
     )
     ordered = (sorted(part, key=lambda move: (move.what, move.target or "")) for part in parts)
     moves = sorted(chain.from_iterable(ordered), key=lambda move: move.wave)
     moves = moves if data or not p.gone.any() else _by_tier(p, moves)
-    moves = [replace(one, action="stop") if _only_waits(one) else one for one in moves]
-    since, gets = waits(p, plan, moves)
+    way = waits(p, plan, moves, waiting)
+    missing: Missing = {(one.what, one.region, one.gpu_type): one.missing / one.gpus for one in way.waiting}
+    moves = [_with_missing(one, missing) for one in moves]
+    starts = () if waiting is None else way.starts
+    over = over_after(p, plan, moves, starts)
+    moves = with_starts(moves, starts)
     stuck = [
         Stuck(
             p.datasets.labels[blocked.dataset],
@@ -71,16 +79,21 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         (*_notes(p, found), *_other_sources(p, plan, found)),
         lost=_lost(p),
         late=lateness(p, plan, found),
-        waiting=(tuple(replace(one, day=since.get(one.what, 0)) for one in waiting),),
-        gets=gets,
+        waiting=(way.waiting,),
+        gets=way.gets,
         remote=remote_reads(p, plan, moves),
-        over_after=over_after(p, plan, moves),
+        over_after=over,
     )
 
 
-def _only_waits(move: Move) -> bool:
-    """Whether running work leaves its GPUs by a step, and gets none where it goes."""
-    return move.action == "move" and 0.0 < (move.amount or 0.0) * (1 - 1e-6) <= move.gpus_missing
+def _with_missing(move: Move, missing: Missing) -> Move:
+    """The step of work with the GPUs that it does not get where it goes, from one on; a ``stop`` where it gets none."""
+    amount = (move.amount or 0.0) if move.share is not None and move.target else 0.0
+    lacks = amount * missing.get((move.what, move.target, move.gpu_type), 0.0)
+    if lacks < min(1.0, amount * (1 - 1e-6)) or not lacks:
+        return move
+    stops = move.action == "move" and amount * (1 - 1e-6) <= lacks
+    return replace(move, action="stop" if stops else move.action, gpus_missing=lacks)
 
 
 def _waiting_stops(moves: Sequence[Move]) -> list[Stopped]:
@@ -90,15 +103,6 @@ def _waiting_stops(moves: Sequence[Move]) -> list[Stopped]:
         Stopped(one.what, one.share or 0.0, one.amount or 0.0, one.day or 0, None, gpus_missing=one.gpus_missing)
         for one in stops
     ]
-
-
-def _missing_parts(p: DataPlacement, waiting: Sequence[Waiting]) -> Missing:
-    """Parts of the GPUs that work does not get, by its position and place."""
-    work, regions = ({name: n for n, name in enumerate(one.labels)} for one in (p.workloads, p.regions))
-    return {
-        (work[one.what], (regions[one.region], p.gpu_types.index(one.gpu_type))): one.missing / one.gpus
-        for one in waiting
-    }
 
 
 def _by_tier(p: DataPlacement, moves: Sequence[Move]) -> list[Move]:
@@ -142,13 +146,12 @@ def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
     ]
 
 
-def _work_moves(p: DataPlacement, found: Steps, missing: Missing) -> list[Move]:
+def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
     """Rows of the workloads that move, start or stop in a migration."""
     moves = []
     for run in found.runs:
         cell = run.target or run.source
         assert cell is not None
-        amount = _gpus(p, run)
         moves.append(
             Move(
                 wave=run.wave,
@@ -156,13 +159,12 @@ def _work_moves(p: DataPlacement, found: Steps, missing: Missing) -> list[Move]:
                 what=p.workloads.labels[run.workload],
                 source=_name(p, run.source and run.source[0]),
                 target=_name(p, run.target and run.target[0]),
-                amount=amount,
+                amount=_gpus(p, run),
                 day=run.day,
                 unit="GPUs",
                 share=run.share / SHARE,
                 gpu_type=_type(p, cell),
                 from_type=_type(p, run.source) if run.source and run.target else None,
-                gpus_missing=amount * missing.get((run.workload, cell), 0.0) if run.target else 0.0,
             )
         )
     return moves
@@ -210,7 +212,11 @@ def _down(p: DataPlacement, plan: Plan, found: Steps, missing: Missing) -> list[
                 room = tuple(p.regions.labels[r] for r in sorted(regions))
                 tier = p.tiers[p.workloads.tier[w]]
                 name = p.workloads.labels[w]
-                asked = [(_gpus(p, run), missing.get((w, run.target), 0.0)) for run in then if run.target]
+                asked = [
+                    (_gpus(p, run), missing.get((name, _name(p, run.target[0]), _type(p, run.target)), 0.0))
+                    for run in then
+                    if run.target
+                ]
                 lacks = sum(amount for amount, _ in asked), sum(amount * part for amount, part in asked)
                 lost_data = tuple(p.datasets.labels[i] for i in sorted(reads.get(w, ()))) if day is None else ()
                 place = (where, tier, waits_for, room)

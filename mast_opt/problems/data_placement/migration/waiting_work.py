@@ -1,6 +1,8 @@
 """Work that has no GPUs once a data-placement plan is carried out, where more are asked than there are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -33,46 +35,90 @@ def waiting_work(problem: DataPlacement, plan: Plan) -> tuple[Waiting, ...]:
     begins = np.searchsorted(cell[order], cell[order])
     free = p.regions.supply_mgpu[region, kind][order] - (before - before[begins])
     missing = (asked[order] - np.clip(free, 0.0, asked[order])) / MILLI
-    found = [
-        Waiting(
-            p.workloads.labels[work[n]],
-            p.tiers[tier[n]],
-            p.regions.labels[region[n]],
-            p.gpu_types[kind[n]],
-            float(asked[n]) / MILLI,
-            amount,
-        )
+    found = (
+        (*(int(column[n]) for column in (work, region, kind)), float(asked[n]) / MILLI, amount)
         for n, amount in zip(order.tolist(), missing.tolist(), strict=True)
         if amount >= NOTICED
-    ]
-    return tuple(sorted(found, key=lambda one: (one.tier, -one.missing, one.what)))
+    )
+    return _rows(p, found, {})
 
 
-def waits(
-    problem: DataPlacement, plan: Plan, moves: Sequence[Move]
-) -> tuple[Mapping[str, int], tuple[tuple[str, int], ...]]:
-    """The days between which work waits on the way to a plan.
+def _rows(
+    p: DataPlacement, found: Iterable[tuple[int, int, int, float, float]], since: Mapping["_Key", int]
+) -> tuple[Waiting, ...]:
+    """Rows of (workload, region, type, GPUs that it asks for, GPUs of these that it does not get)."""
+    rows = (
+        Waiting(
+            *(p.workloads.labels[w], p.tiers[p.workloads.tier[w]], p.regions.labels[r], p.gpu_types[k]),
+            *(asked, missing, since.get((w, (r, k)), 0)),
+        )
+        for w, r, k, asked, missing in found
+    )
+    return tuple(sorted(rows, key=lambda one: (one.tier, -one.missing, one.what)))
 
-    Returns:
-        Work that waits once the steps are done → day since which it does, 0 for work that waits today; and the work
-        that waits today and then does not, with the day on which it gets its GPUs.
+
+@dataclass(frozen=True)
+class Waits:
+    """Work without GPUs on the way to a plan."""
+
+    waiting: tuple[Waiting, ...]
+    """Once the plan is carried out, the most important first."""
+    gets: tuple[tuple[tuple[str, str, str], int], ...]
+    """((work, region, GPU type), day on which work that waits there at the beginning does so no longer)"""
+    starts: tuple[Move, ...]
+    """Steps by which such work gets GPUs where it waits, with the wave that frees them."""
+
+
+def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Sequence[Waiting] | None) -> Waits:
+    """Work that waits on the way to a plan, wave by wave: as ``waiting_work``, but GPUs stay with work that has them.
+
+    Args:
+        problem: the instance.
+        plan: a plan of it.
+        moves: the steps to the plan.
+        waiting: the work that waits at the beginning; None for that which does today by ``waiting_work``.
     """
-    p, cells = problem, todays_cells(problem, plan)
-    last = {one.what for one in waiting_work(p, plan)}
-    first = {one.what for one in waiting_work(p, _with_runs(plan, cells))}
-    since, before = dict.fromkeys(first & last, 0), first
-    gets: dict[str, int] = {}
-    for day, then in _replayed(p, plan, moves) if first or last else ():
-        now = {one.what for one in waiting_work(p, then)}
-        since |= dict.fromkeys(now - before, day)
-        gets |= dict.fromkeys((before - now) & first, day)
-        before = now
-    runs_then = {p.workloads.labels[w] for w in np.unique(plan.run_workload).tolist()}
-    return since, tuple((name, day) for name, day in sorted(gets.items()) if name in runs_then - last)
+    p, way = problem, _Gpus(problem, todays_cells(problem, plan), waiting)
+    work, regions = ({name: n for n, name in enumerate(one.labels)} for one in (p.workloads, p.regions))
+    types, kinds = {name: k for k, name in enumerate((*p.gpu_types, None))}, len(p.gpu_types)
+    since, first = {key: way.since.get(key, 0) for key in way.missing()}, way.missing().keys()
+    gets: dict[_Key, int] = {}
+    due: dict[_Key, float] = defaultdict(float)
+    starts: list[Move] = []
+    for wave, group in groupby(moves, key=lambda one: one.wave):
+        entered: Counter[_Key] = Counter()
+        left: Counter[_Key] = Counter()
+        day: int | None = None
+        for one in (one for one in group if one.what in work and one.share is not None):
+            w, share, day = work[one.what], round((one.share or 0.0) * SHARE), one.day
+            kind = types[one.from_type if one.target else one.gpu_type]
+            if one.source is not None and kind < kinds:
+                left[w, (regions[one.source], kind)] += share
+            if one.target is not None and types[one.gpu_type] < kinds:
+                entered[w, (regions[one.target], types[one.gpu_type])] += share
+        for key, more in way.changed(entered, left).items():
+            if way.waits(key):
+                since.setdefault(key, day or 0)
+                gets.pop(key, None)
+            elif since.pop(key, None) is not None:
+                gets[key] = day or 0
+            due[key] += more
+            if key in first and way.noticed(key, due[key]):
+                starts.append(_start(p, wave, key, due.pop(key), day))
+    last = set(plan.run_workload.tolist())
+    named = [((p.workloads.labels[w], p.regions.labels[r], p.gpu_types[k]), w, (r, k)) for w, (r, k) in first]
+    return Waits(
+        _rows(p, ((w, *cell, *amounts) for (w, cell), amounts in way.missing().items()), since),
+        tuple((name, gets[w, cell]) for name, w, cell in sorted(named) if (w, cell) in gets and w in last),
+        tuple(starts),
+    )
 
 
-def over_after(problem: DataPlacement, plan: Plan, moves: Sequence[Move]) -> tuple[OverAfter, ...]:
-    """GPUs over the supply today, and once the steps of each day on which work moves are done; none without."""
+def over_after(
+    problem: DataPlacement, plan: Plan, moves: Sequence[Move], starts: Sequence[Move]
+) -> tuple[OverAfter, ...]:
+    """GPUs over the supply today, and once the steps of each day on which work moves are done; none without. Starts of
+    waiting work are steps of their day, and change nothing."""
     p = problem
     now = float(lacking_gpus(p, _with_runs(plan, todays_cells(p, plan))).sum())
     by_day = {day: float(lacking_gpus(p, then).sum()) for day, then in _replayed(p, plan, moves)}
@@ -80,7 +126,7 @@ def over_after(problem: DataPlacement, plan: Plan, moves: Sequence[Move]) -> tup
     rows, over = [OverAfter(None, 0, now)], now
     for day in days:
         over = by_day.get(day, over)
-        rows.append(OverAfter(day, sum(one.day == day for one in moves), over))
+        rows.append(OverAfter(day, sum(one.day == day for one in (*moves, *starts)), over))
     return tuple(rows) if len(rows) > 1 and any(noticed(one.gpus, "gpus") for one in rows) else ()
 
 
@@ -102,6 +148,109 @@ def _replayed(p: DataPlacement, plan: Plan, moves: Sequence[Move]) -> Iterator[t
                     cell = regions[place], types[kind]
                     runs[cell] = runs.get(cell, 0) + sign * share
         yield wave[0].day or 0, _with_runs(plan, cells)
+
+
+_Key = tuple[int, Cell]
+"""(workload, place)"""
+
+
+class _Gpus:
+    """GPUs, in thousandths, that work asks for and has in each place while others come and go."""
+
+    def __init__(
+        self, p: DataPlacement, cells: Mapping[int, Mapping[Cell, int]], waiting: Sequence[Waiting] | None
+    ) -> None:
+        self.p, self.since = p, dict[_Key, int]()
+        self.asked: dict[Cell, dict[int, float]] = defaultdict(dict)
+        self.has: dict[Cell, dict[int, float]] = defaultdict(dict)
+        for w, runs in sorted(cells.items()):
+            for cell, share in runs.items():
+                if cell[1] < len(p.gpu_types) and share:
+                    self.asked[cell][w] = self._mgpu(w, cell, share)
+        if waiting is None:
+            for cell in list(self.asked):
+                self.has[cell] = self._divided(cell, dict.fromkeys(self.asked[cell], 0.0))
+            return
+        self.has |= {cell: dict(work) for cell, work in self.asked.items()}
+        work, regions = ({name: n for n, name in enumerate(one.labels)} for one in (p.workloads, p.regions))
+        for one in waiting:
+            w, cell = work[one.what], (regions[one.region], p.gpu_types.index(one.gpu_type))
+            self.since[w, cell] = one.day
+            self.has[cell][w] -= one.missing * MILLI
+
+    def changed(self, entered: Mapping[_Key, int], left: Mapping[_Key, int]) -> dict[_Key, float]:
+        """Let shares of work enter and leave places; returns what work there has more, without what entered."""
+        found: dict[_Key, float] = {}
+        for cell in {cell for _, cell in (*entered, *left)}:
+            asked, before = self.asked[cell], dict(self.has[cell])
+            for sign, shares in ((1, entered), (-1, left)):
+                for (w, at), share in shares.items():
+                    if at == cell:
+                        asked[w] = asked.get(w, 0.0) + sign * self._mgpu(w, cell, share)
+            self.has[cell] = self._divided(cell, before)
+            found |= {
+                (w, cell): amount - before.get(w, 0.0) - self._mgpu(w, cell, entered.get((w, cell), 0))
+                for w, amount in self.has[cell].items()
+            }
+        return found
+
+    def waits(self, key: _Key) -> bool:
+        """Whether work has too few GPUs in a place."""
+        w, cell = key
+        return self.noticed(key, self.asked[cell].get(w, 0.0) - self.has[cell].get(w, 0.0))
+
+    def noticed(self, key: _Key, mgpu: float) -> bool:
+        """Whether an amount is a GPU, or all that the workload needs where that is less."""
+        w, (_, k) = key
+        return mgpu >= max(min(MILLI, int(self.p.option_mgpu[w, k])) - 1e-6, 1e-6)
+
+    def missing(self) -> dict[_Key, tuple[float, float]]:
+        """Work that waits → GPUs that it asks for, and those that it does not get."""
+        keys = [(w, cell) for cell, work in self.asked.items() for w in work]
+        return {
+            (w, cell): (self.asked[cell][w] / MILLI, (self.asked[cell][w] - self.has[cell][w]) / MILLI)
+            for w, cell in keys
+            if self.waits((w, cell))
+        }
+
+    def _divided(self, cell: Cell, before: Mapping[int, float]) -> dict[int, float]:
+        """GPUs of a place for the work there: by tier, then what it has already, then those that were there, the
+        largest first."""
+        asked, left = self.asked[cell], float(self.p.regions.supply_mgpu[cell])
+        if sum(asked.values()) <= left:
+            return dict(asked)
+        tier, has = self.p.workloads.tier, dict[int, float]()
+        order = sorted(asked, key=lambda w: (tier[w], w not in before, -asked[w], w))
+        for _, group in groupby(order, key=lambda w: int(tier[w])):
+            works = list(group)
+            for most in ({w: min(before.get(w, 0.0), asked[w]) for w in works}, asked):
+                for w in works:
+                    more = max(min(most[w] - has.get(w, 0.0), left), 0.0)
+                    has[w], left = has.get(w, 0.0) + more, left - more
+        return has
+
+    def _mgpu(self, w: int, cell: Cell, share: int) -> float:
+        """Thousandths of a GPU that a share of a workload asks for in a place."""
+        return int(self.p.option_mgpu[w, cell[1]]) * share / SHARE
+
+
+def with_starts(moves: Sequence[Move], starts: Sequence[Move]) -> list[Move]:
+    """The steps with those by which waiting work starts, after the deletions of the wave after the one that frees its
+    GPUs; in a wave of their own where that one is another day's."""
+    days = {one.wave: one.day for one in moves}
+    after = ((one.wave + 1, 0) if days.get(one.wave + 1) == one.day else (one.wave, 1) for one in starts)
+    placed = [*zip(after, starts, strict=True), *(((one.wave, 0), one) for one in moves)]
+    waves = {wave: n for n, wave in enumerate(sorted({wave for wave, _ in placed}))}
+    placed.sort(key=lambda pair: (pair[0], pair[1].action != "delete"))
+    return [replace(one, wave=waves[wave]) for wave, one in placed]
+
+
+def _start(p: DataPlacement, wave: int, key: _Key, mgpu: float, day: int | None) -> Move:
+    """Step by which work gets GPUs where it waits; its wave is the one that frees them."""
+    w, (r, k) = key
+    name, region, share = p.workloads.labels[w], p.regions.labels[r], mgpu / int(p.option_mgpu[w, k])
+    amount, kind = mgpu / MILLI, p.gpu_types[k]
+    return Move(wave, "start", name, None, region, amount, day, unit="GPUs", share=share, gpu_type=kind)
 
 
 def _with_runs(plan: Plan, cells: Mapping[int, Mapping[Cell, int]]) -> Plan:

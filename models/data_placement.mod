@@ -82,7 +82,7 @@ param days_den integer > 0, default 1;
 param days := days_num / days_den;
 
 set TERM := {"peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved",
-    "running_cost", "migration_cost", "retyped_work"};
+    "running_cost", "migration_cost", "retyped_work", "moved_items"};
 param weight{TERM} >= 0, default 0;
 param tier_weight{TIER} >= 0;
 param peak_level{TIER} >= 0, default 0;                 # ratio of demand to supply above which the term peak counts
@@ -327,7 +327,11 @@ minimize total:
         + sum{(i,q,r) in COPY} price_usd_per_tb[q,r] / 1e6 * size_mb[i] * copy[i,q,r] )
 
     # share of GPU demand that leaves the GPU type on which it runs today
-    + weight["retyped_work"] * sum{(w,k) in TYPED} demand_mgpu[w] / all_demand_mgpu * retyped[w,k];
+    + weight["retyped_work"] * sum{(w,k) in TYPED} demand_mgpu[w] / all_demand_mgpu * retyped[w,k]
+
+    # new replicas and workloads that leave their region, as many as datasets and workloads are
+    + weight["moved_items"] / (card(DATASET) + card(WORKLOAD)) *
+        ( sum{i in DATASET, r in REGION: (i,r) not in STORED} place[i,r] + sum{(w,r) in CURRENT} left[w,r] );
 
 
 solve;

@@ -37,7 +37,7 @@ SolverName: TypeAlias = (
 TermName: TypeAlias = (
     Literal[
         "peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "retyped_work", "unserved",
-        "running_cost", "migration_cost",
+        "running_cost", "migration_cost", "moved_items",
         "rejected", "preemption", "cost", "fragmentation",
         "shortfall", "moves_in_use", "moves_idle", "spread", "buffer", "affinity", "use", "repair",
         "load", "balance", "process_move", "service_move", "machine_move",

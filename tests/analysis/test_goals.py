@@ -66,7 +66,23 @@ def test_each_goal_gets_what_it_names() -> None:
     assert rows["work that leaves its region"] == ("0.0%", "33.3%", "33.3%", "100.0%", "33.3%")
     assert rows["USD a month, of what fits"] == ("29,200", "29,200", "29,200", "17,520", "29,200")
     assert rows["USD a month that the missing GPUs would cost"] == ("5,840", "0", "0", "0", "0")
+    assert rows["workloads moved"] == ("0", "1", "1", "3", "1")
+    assert "copies" not in rows  # a figure that is 0 in all
     assert answer.lead == "least-change"
+
+
+def test_the_least_change_moves_one_large_workload_rather_than_two_small_ones() -> None:
+    builder = DataRows("one-large")
+    builder.add_region("home", storage_tb=10, cpu_cores=100, gpus={"a100": 8})
+    builder.add_region("away", storage_tb=10, cpu_cores=100, gpus={"a100": 12})
+    builder.add_dataset("logs", size_tb=1, replicas=["home", "away"])
+    for name, gpus in (("large", 8), ("small", 2), ("other", 2)):
+        builder.add_workload(name, tier=1, cpu_cores=1, gpus={"a100": gpus}, reads={"logs": 1}, current_region="home")
+    found = some(mast_opt.solve(builder.build(), "highs", goal="least-change", threads=1).verdict)
+    assert found.metrics["overload_gpus"] == found.metrics["new_replicas"] == 0
+    assert found.metrics["moved_workloads"] == 1
+    assert found.terms["moved_items"] == pytest.approx(1 / 4)
+    assert found.terms["moved_work"] == pytest.approx(8 / 12)
 
 
 def all_at_home(away_tb: float = 30.0) -> DataPlacement:

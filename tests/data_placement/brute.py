@@ -153,7 +153,12 @@ class Brute:
         urgency = [self.tier_weight[p.workloads.tier[w]] * size[w] for w in W]
         served = [sum(n for (v, _), n in units.items() if v == w) / self.parts for w in W]
         unserved = sum(u * (1 - s) for u, s in zip(urgency, served)) / sum(urgency) if sum(urgency) else 0.0
-        return self.weight["moved_work"] * moved + self.weight["unserved"] * unserved
+        items = sum(share for _, share in gone) / (len(p.datasets) + len(p.workloads))
+        return (
+            self.weight["moved_work"] * moved
+            + self.weight["moved_items"] * items
+            + self.weight["unserved"] * unserved
+        )
 
     def type_term(self, runs: Runs) -> float:
         p, W = self.p, range(len(self.p.workloads))
@@ -206,13 +211,14 @@ class Brute:
         if far and not p.remote_reads:
             return None
         size: list[int] = p.datasets.size_mb.tolist()
-        new = sum(size[i] for i, held in enumerate(place) for r in held if not p.datasets.stored[i, r])
+        copied = [size[i] for i, held in enumerate(place) for r in held if not p.datasets.stored[i, r]]
         kept = sum(size[i] * len(held) for i, held in enumerate(place))
         volume = sum(mb for _, _, mb in self.reads)
         other = (
             work.value
             + self.weight["remote"] * (sum(mb * n for *_, mb, n in far) / self.parts / volume if volume else 0.0)
-            + (self.weight["copy"] * new + self.weight["storage"] * kept) / (sum(size) or 1)
+            + (self.weight["copy"] * sum(copied) + self.weight["storage"] * kept) / (sum(size) or 1)
+            + self.weight["moved_items"] * len(copied) / (len(p.datasets) + len(p.workloads))
         )
         carried = sum(mb * n for *_, mb, n in far)
         priced = [

@@ -148,9 +148,9 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
         "stored": weight["running_cost"] * p.regions.storage_price_micro / 1e6,
         "arriving": weight["migration_cost"] * p.regions.copy_price_micro / 1e6,
     }
-    total = 0.0
+    total, item = 0.0, weight["moved_items"] / (len(p.datasets) + len(p.workloads))
     for w in range(len(p.workloads)):
-        move = weight["moved_work"] * float(p.demand_mgpu[w]) / float(p.demand_mgpu.sum())
+        move = weight["moved_work"] * float(p.demand_mgpu[w]) / float(p.demand_mgpu.sum()) + item
         leave = sum(share for v, _, share in today if v == w) * move
         retype = weight["retyped_work"] * float(p.demand_mgpu[w]) / float(p.demand_mgpu.sum())
         leave += sum(share for v, _, share in typed if v == w) * retype
@@ -197,7 +197,7 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
             value = weight["storage"] * size / whole + size * float(c.storage[r]) + float(lift[i, r])
             value += size / 1e6 * dollars["stored"][r]
             if not p.datasets.stored[i, r]:
-                value += weight["copy"] * size / whole + size * float(c.ingress[r])
+                value += weight["copy"] * size / whole + item + size * float(c.ingress[r])
                 value += size / 1e6 * dollars["arriving"][r]
             cost.append(value - sum(float(read[n, r]) for n, (_, j) in enumerate(reads) if i == j))
         sets = [sum(cost[r] for r in holders) for holders in Brute(p, 1).holders_of(i)]

@@ -42,6 +42,7 @@ OBJECTIVE: Mapping[str, Term] = {
     "running_cost": Term(0.0, "USD a month", later=True),
     "migration_cost": Term(0.0, "USD", later=True),
     "retyped_work": Term(0.1, "share of GPU work", later=True, unstated=True),
+    "moved_items": Term(0.0, "share of datasets and workloads", later=True, unstated=True),
 }
 """Terms of the objective. What each measures: ``docs/problems/data-placement.md``. Units are by tier where "weighted";
 marginal values take the first in dollars with a weight, what is paid each day last."""

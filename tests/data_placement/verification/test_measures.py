@@ -37,6 +37,7 @@ def test_terms_and_metrics_of_the_plan() -> None:
             + 0.4 * 50 * 730 / 24,  # etl reads logs over a link
             "migration_cost": 4 * (2 + 20) + 9 * 5,  # logs over a link, video from outside
             "retyped_work": 0,  # train stays on h100
+            "moved_items": (2 + 1 + 0.4) / (3 + 3),  # logs and video, train and a part of etl
         }
     )
     assert verdict.objective == pytest.approx(2.5 + 5 * 0.04 + 0.5 * 13 / 19 + 0.1 * 23 / 19)
@@ -47,6 +48,8 @@ def test_terms_and_metrics_of_the_plan() -> None:
             "overload_gpus": 0,
             "stored_tb": 23,
             "copied_tb": 13,
+            "new_replicas": 2,
+            "moved_workloads": 1.4,
             "remote_tb_per_day": 0.4,
             "non_collocation_rate": 1 / 3,
             "storage_overhead": 4 / 19,
@@ -113,7 +116,9 @@ def test_only_the_share_that_leaves_its_region_is_moved() -> None:
         }
     )
     demand = 8000 + 6667 + 4000
-    assert verify(today, PLAN).terms["moved_work"] == pytest.approx(0.3 * 6667 / demand)
+    verdict = verify(today, PLAN)
+    assert verdict.terms["moved_work"] == pytest.approx(0.3 * 6667 / demand)
+    assert verdict.metrics["moved_workloads"] == pytest.approx(0.3)
 
 
 def test_a_plan_for_nothing_has_no_denominators() -> None:
@@ -128,7 +133,7 @@ def test_a_plan_for_nothing_has_no_denominators() -> None:
     idle = {name: ints() for name in RUN}
     verdict = verify(empty, replace(DERIVED, **idle))
     moved, retyped = (pytest.approx(mgpu / (8000 + 6667 + 4000)) for mgpu in (8000 + 6667, 8000))
-    left = {"moved_work": moved, "retyped_work": retyped}
+    left = {"moved_work": moved, "retyped_work": retyped, "moved_items": pytest.approx(4 / 6)}
     assert verdict.terms == dict.fromkeys(verdict.terms, 0) | {"idle": pytest.approx(2)} | left
     assert OBJECTIVE["idle"].unit == "sum over GPU types of the share that is idle"
     assert verdict.metrics["storage_overhead"] == 0

@@ -3,7 +3,7 @@
 A period after the first is stated as if nothing were stored and nothing ran before it. For each pair of periods come
 
     kept[i,r] ≤ place[i,r] of both periods              gives back price and ingress of a replica that was there
-    left[w,r] ≥ Σ_k run[w,r,k] before − Σ_k run[w,r,k]  term moved_work
+    left[w,r] ≥ Σ_k run[w,r,k] before − Σ_k run[w,r,k]  terms moved_work and moved_items
     left[w,k] ≥ Σ_r run[w,r,k] before − Σ_r run[w,r,k]  term retyped_work
 """
 

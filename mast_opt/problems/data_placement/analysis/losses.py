@@ -64,10 +64,11 @@ def unavoidable_terms(p: DataPlacement, readers: Bools) -> dict[str, float]:
     weight = p.tier_weight[p.workloads.tier] * p.demand_mgpu
     gone = readers[p.current_runs.workload]
     left = p.demand_mgpu[p.current_runs.workload[gone]] * p.current_runs.share[gone] / SHARE
-    whole = float(p.demand_mgpu.sum())
+    whole, items = float(p.demand_mgpu.sum()), len(p.datasets) + len(p.workloads)
     return {
         "unserved": float(weight[readers].sum() / weight.sum()) if weight.any() else 0.0,
         "moved_work": float(left.sum()) / whole if whole else 0.0,
+        "moved_items": float(p.current_runs.share[gone].sum()) / SHARE / items if items else 0.0,
     }
 
 

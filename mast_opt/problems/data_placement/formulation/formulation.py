@@ -152,7 +152,7 @@ class Statement:
             m.term("unserved", self.unserved, weight * self.refuse_unit / weight.sum() if weight.any() else 0.0)
 
     def replicas(self) -> None:
-        """copies: copies_min[i] ≤ Σ_r place[i,r] ≤ copies_max[i]; terms copy and storage."""
+        """copies: copies_min[i] ≤ Σ_r place[i,r] ≤ copies_max[i]; terms copy, storage and moved_items."""
         p, m = self.p, self.m
         copies = m.rows("copies", [p.datasets.labels], lower=p.datasets.copies_min, upper=p.datasets.copies_max)
         copies.add(np.arange(len(p.datasets))[:, None], self.place)
@@ -163,6 +163,7 @@ class Statement:
             self.place[~p.datasets.stored],
             np.broadcast_to(share[:, None], p.datasets.stored.shape)[~p.datasets.stored],
         )
+        m.term("moved_items", self.place[~p.datasets.stored], 1 / (len(p.datasets) + len(p.workloads)))
 
     def collocation(self) -> None:
         """local: Σ_k run[w,r,k] ≤ place[i,r] + Σ_q remote_from[w,i,q,r] for every dataset i that w reads."""
@@ -290,7 +291,7 @@ class Statement:
         m.term("idle", self.idle, 1 / total)
 
     def stability(self) -> None:
-        """stays: left[w,r] ≥ share of w that runs in r today − Σ_k run[w,r,k]; term moved_work.
+        """stays: left[w,r] ≥ share of w that runs in r today − Σ_k run[w,r,k]; terms moved_work and moved_items.
         keeps: retyped[w,k] ≥ share of w that runs on k today − Σ_r run[w,r,k], where k is known; term retyped_work."""
         p, c, today = self.p, self.cells, self.p.current_runs
         every, typed = np.arange(len(today)), np.flatnonzero(today.gpu_type < len(p.gpu_types))
@@ -301,6 +302,7 @@ class Statement:
         _, self.retyped = self._departures(
             ("retyped", "keeps", "retyped_work"), self.types, typed, today.gpu_type, run_type
         )
+        self.m.term("moved_items", self.left, 1 / (len(self.p.datasets) + len(self.p.workloads)))
 
     def _departures(
         self, names: tuple[str, str, str], axis: Axis, rows: IntArray, today: Ints, run: Ints

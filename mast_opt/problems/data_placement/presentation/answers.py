@@ -30,7 +30,9 @@ COMPARED = {
     "billed_usd_a_month": "USD a month, of what fits",
     "overload_usd_a_month": "USD a month that the missing GPUs would cost",
     "migration_cost": "USD once",
+    "new_replicas": "copies",
     "copied_tb": "TB copied",
+    "moved_workloads": "workloads moved",
     "moved_work": "work that leaves its region",
     "retyped_work": "work that leaves its GPU type",
 }

@@ -101,9 +101,17 @@ class TetrisArrays(NamedTuple):
     """[W] the most that its reads and replicas can save when a workload moves."""
 
 
-def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays:
-    """The arrays with each term priced by its weight. Shares are not modelled: work runs in one place."""
+def arrays_of(problem: DataPlacement, weights: dict[str, float], share: Ints | None = None) -> TetrisArrays:
+    """The arrays with each term priced by its weight. Shares are not modelled: work runs in one place.
+
+    Args:
+        problem: the instance, or the one of its workloads' parts.
+        weights: a weight for every term.
+        share: [W] thousandths of a whole workload that each is; None where all are whole.
+    """
     p = problem
+    share = np.full(len(p.workloads), SHARE) if share is None else share
+    item_price = weights["moved_items"] / (len(p.datasets) + share.sum() / SHARE)
     workloads, datasets, regions = len(p.workloads), len(p.datasets), len(p.regions)
     by_dataset = np.argsort(p.reads.dataset, kind="stable")
     total = p.regions.supply_mgpu.sum(axis=0)
@@ -123,7 +131,8 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
     if not p.remote_reads:
         read_price = FORBIDDEN_READ * penalty_scale
     twin_class, twin, twin_start = _interchangeable(p)
-    keep_price, new_price = weights["storage"] * size_share, (weights["storage"] + weights["copy"]) * size_share
+    keep_price = weights["storage"] * size_share
+    new_price = keep_price + weights["copy"] * size_share + item_price
     run_price, replica_price = _dollars(p, weights)
     replica_price += np.where(p.datasets.stored, keep_price[:, None], new_price[:, None])
     typed = p.current_runs.gpu_type < len(p.gpu_types)
@@ -175,7 +184,7 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
         remote_price=float(read_price),
         relief=RELIEF * penalty_scale,
         refuse_price=weights["unserved"] * refuse / (refuse.sum() or 1.0),
-        move_price=weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
+        move_price=weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum() + item_price * share / SHARE,
         retype_price=weights["retyped_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
         typed_share=shares.sum(axis=1),
         kept_share=shares[p.options.workload, p.options.gpu_type],
@@ -196,7 +205,8 @@ def _penalty_scale(p: DataPlacement, weights: dict[str, float]) -> float:
     largest = [
         weights["peak"] * p.tier_weight.max(initial=0.0),
         weights["overload"] * p.tier_weight.max(initial=0.0) / 10,
-        *(weights[term] / 10 for term in ("idle", "remote", "copy", "storage", "moved_work", "retyped_work")),
+        *(weights[term] / 10 for term in ("idle", "remote", "copy", "storage")),
+        *(weights[term] / 10 for term in ("moved_work", "retyped_work", "moved_items")),
         weights["unserved"] / 100 if p.may_refuse else 0.0,
         float(np.dot(most_usd(p), [weights["running_cost"], weights["migration_cost"]])) / 10,
     ]

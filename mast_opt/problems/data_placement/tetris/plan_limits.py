@@ -22,7 +22,7 @@ PRICED: Mapping[str, tuple[str, ...]] = {
     "remote": ("remote",),
     "moved_work": ("moved_work",),
     "moved_workloads": ("moved_work",),
-    "moves": ("copy", "moved_work"),
+    "moves": ("moved_items",),
     "unserved": ("unserved",),
     "unserved_gpus": ("unserved",),
     "overload_gpus": ("overload",),

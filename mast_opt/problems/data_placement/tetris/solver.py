@@ -52,7 +52,7 @@ def _lexicographic(
 
     def stage(now: SearchStage[Plan]) -> SearchResult[Plan]:
         for term in list(now.caps)[len(before) :]:
-            arrays = arrays_of(parts.problem, dict.fromkeys(now.weights, 0.0) | {term: 1.0})
+            arrays = arrays_of(parts.problem, dict.fromkeys(now.weights, 0.0) | {term: 1.0}, parts.share)
             before.append(EpsilonConstraint(term, now.caps[term], arrays))
         search = TetrisSearch(problem, parts, tools, now.start, now.weights, tuple(before), params, 2 / (now.left + 1))
         search.run()

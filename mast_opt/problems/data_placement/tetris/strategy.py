@@ -227,7 +227,8 @@ def _tree_cuts(
     f: Features, objective: StageObjective, budget: Budget, finish: Finish, search_s: float, params: TetrisParams
 ) -> TreeCuts:
     """Choice of tree cuts: only where reads and replicas cost something and there is time for them."""
-    priced = any(objective.weights.get(term, 0.0) > 0 for term in ("storage", "copy", "running_cost", "migration_cost"))
+    of_replicas = ("storage", "copy", "moved_items", "running_cost", "migration_cost")
+    priced = any(objective.weights.get(term, 0.0) > 0 for term in of_replicas)
     replicas = f.replicas_priced and priced
     if not replicas or (f.remote_reads and objective.weights["remote"] == 0):
         return TreeCuts.NEVER

@@ -84,7 +84,7 @@ class TetrisSearch:
         surcharge = self.strategy.link_surcharge
         raised = weights | {term: surcharge * weights[term] for term in ("remote", "copy")}
         same = bounded if whole and surcharge == 1.0 else None
-        self.a: TetrisArrays = arrays_of(parts.problem, raised) if same is None else same
+        self.a: TetrisArrays = arrays_of(parts.problem, raised, parts.share) if same is None else same
         refuse = problem.may_refuse
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
         began_s = self.watch.elapsed_s

@@ -2,7 +2,8 @@
 
 A splittable workload is replaced by equal parts, which are workloads of the same kind with a share of its needs, reads
 and current runs. The plan of the parts is a plan of the workload: shares add up, and so do all
-terms, but that ``retyped_work`` may be less: parts may have swapped their types.
+terms, but that ``retyped_work`` and what moves may be less, since parts may have swapped their types and regions.
+``moved_items`` counts a part by its share.
 """
 
 from dataclasses import dataclass, replace

@@ -59,6 +59,11 @@ def remote_cap(p: DataPlacement, weights: Mapping[str, float]) -> Floats | None:
     return weights["remote"] * p.reads.mb_per_day / max(int(p.reads.mb_per_day.sum()), 1)
 
 
+def item_price(c: KeptPrices, p: DataPlacement) -> float:
+    """Price of a new replica, and of a workload that leaves its region, by the term ``moved_items``."""
+    return c.weights["moved_items"] / (len(p.datasets) + len(p.workloads))
+
+
 def tree_charges(c: KeptPrices, p: DataPlacement) -> Charges | None:
     """Charges of the trees, if there are any."""
     if not len(c.trees.root):
@@ -72,7 +77,7 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
     floor = bin_packing_peak_bound(p)
     quota = np.zeros((len(p.apps), regions))
     quota[p.cpu_quotas.app, p.cpu_quotas.region] = c.quota
-    move = c.weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum()
+    move = c.weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum() + item_price(c, p)
     refuse = p.tier_weight[p.workloads.tier] * p.demand_mgpu
     refuse = c.weights["unserved"] * refuse / (refuse.sum() or 1.0)
     dollars = _dollars(c, p)
@@ -135,6 +140,7 @@ def cheapest_sets(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> lis
         own = slice(first, last)
         price = c.weights["storage"] * share[own, None] + p.datasets.size_mb[own, None] * (c.storage + dollars.stored)
         new = c.weights["copy"] * share[own, None] + p.datasets.size_mb[own, None] * (c.ingress + dollars.arriving)
+        new += item_price(c, p)
         cost = price + np.where(p.datasets.stored[own], 0.0, new)
         for r in range(regions):
             data = p.reads.dataset[rows] - first

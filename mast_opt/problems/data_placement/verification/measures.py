@@ -58,18 +58,20 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
     copied = copied_mb(p, a)
     far = total(p.reads.mb_per_day[a.far_read], a.far_share)
     asked = gpu_demand(p, a)
-    refused = refused_shares(p, a)
+    refused, leaving = refused_shares(p, a), leaving_shares(p, a)
+    copies, moved = int((a.place & ~p.datasets.stored).sum()), int(leaving.sum()) / SHARE
     terms = {
         **_balance_terms(p, asked),
         "remote": _ratio(far, SHARE * total(p.reads.mb_per_day)),
         "egress": _egress(p, a),
         "copy": _ratio(copied, sizes),
         "storage": _ratio(stored, sizes),
-        "moved_work": _ratio(total(p.demand_mgpu, leaving_shares(p, a)), SHARE * total(p.demand_mgpu)),
+        "moved_work": _ratio(total(p.demand_mgpu, leaving), SHARE * total(p.demand_mgpu)),
         "unserved": _unserved(p, refused),
         "running_cost": float(running_cost(p, a)),
         "migration_cost": float(migration_cost(p, a)),
         "retyped_work": _retyped(p, a),
+        "moved_items": _ratio(copies + moved, len(p.datasets) + len(p.workloads)),
     }
     supplied = p.regions.supply_mgpu > 0
     demand, first = asked[:, :, -1], p.tiers[0] == 0
@@ -80,6 +82,8 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
         "overload_gpus": float(over.sum()) / SHARE / MILLI,
         "stored_tb": stored / MB_PER_TB,
         "copied_tb": copied / MB_PER_TB,
+        "new_replicas": float(copies),
+        "moved_workloads": moved,
         "remote_tb_per_day": far / SHARE / MB_PER_TB,
         "non_collocation_rate": len(np.unique(p.reads.workload[a.far_read])) / max(len(p.workloads), 1),
         "storage_overhead": _ratio(stored, sizes) - 1 if sizes else 0.0,

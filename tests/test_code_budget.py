@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 2969,
     "planner/solving": 2538,
     "problems/backends": 1852,
-    "problems/data_placement": 14803,
+    "problems/data_placement": 14833,
     "problems/job_placement": 12750,
     "problems/kind": 2086,
     "problems/mip": 1508,

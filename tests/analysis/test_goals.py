@@ -66,7 +66,7 @@ def test_each_goal_gets_what_it_names() -> None:
     assert rows["work that leaves its region"] == ("0.0%", "33.3%", "33.3%", "100.0%", "33.3%")
     assert rows["USD a month, of what fits"] == ("29,200", "29,200", "29,200", "17,520", "29,200")
     assert rows["USD a month that the missing GPUs would cost"] == ("5,840", "0", "0", "0", "0")
-    assert rows["workloads moved"] == ("0", "1", "1", "3", "1")
+    assert rows["workloads moved, by share"] == ("0", "1", "1", "3", "1")
     assert "copies" not in rows  # a figure that is 0 in all
     assert answer.lead == "least-change"
 
@@ -361,7 +361,7 @@ def test_what_is_proven_of_the_worst_loss_is_said_apart_from_the_gap() -> None:
     problem = archived()
     solution = mast_opt.solve(problem, "highs", goal="safest", threads=1)
     figures = figures_of(problem, {PLAN: some(solution.plan)}, judging={"time_limit_s": 60.0})
-    console = Console(file=io.StringIO(), width=400)
+    console = Console(file=io.StringIO(), width=500)
     show_solution(console, problem, solution, 1.0, figures=figures)
     head = console.file.getvalue().splitlines()[:3]  # type: ignore[attr-defined]
     assert head[1] == "OPTIMAL  with its replicas, proven within the requested gap"

@@ -149,7 +149,10 @@ def test_the_plan_that_highs_lost(seed: int) -> None:
     small, large = {"datasets": 4, "workloads": 5, "regions": 2}, {"datasets": 5, "workloads": 6, "regions": 3}
     problem = mast_opt.generate("data-placement", family=family, seed=seed, **(small if seed == 61 else large))
     objective = problem.objective
-    weights, levels = {**objective.weights, "retyped_work": 0.0, "moved_items": 0.0}, dict.fromkeys(objective.peak_levels, 0.0)
+    weights, levels = (
+        {**objective.weights, "retyped_work": 0.0, "moved_items": 0.0},
+        dict.fromkeys(objective.peak_levels, 0.0),
+    )
     problem = replace(problem, objective=replace(objective, weights=weights, peak_levels=levels))
     solution = mast_opt.solve(problem, "highs", gap=0.0, threads=1)
     assert solution.status is Status.OPTIMAL

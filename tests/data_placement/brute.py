@@ -155,9 +155,7 @@ class Brute:
         unserved = sum(u * (1 - s) for u, s in zip(urgency, served)) / sum(urgency) if sum(urgency) else 0.0
         items = sum(share for _, share in gone) / (len(p.datasets) + len(p.workloads))
         return (
-            self.weight["moved_work"] * moved
-            + self.weight["moved_items"] * items
-            + self.weight["unserved"] * unserved
+            self.weight["moved_work"] * moved + self.weight["moved_items"] * items + self.weight["unserved"] * unserved
         )
 
     def type_term(self, runs: Runs) -> float:

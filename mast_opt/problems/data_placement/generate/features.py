@@ -33,7 +33,8 @@ def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions
             "workloads.splittable": _some(rng, 0.3, workloads),
             "may_refuse": True,
             "objective": Objective(
-                weights=dict(problem.objective.weights) | {"idle": 0.1, "moved_work": 0.5, "retyped_work": 0.3, "moved_items": 0.4},
+                weights=dict(problem.objective.weights)
+                | {"idle": 0.1, "moved_work": 0.5, "retyped_work": 0.3, "moved_items": 0.4},
                 tier_weights=TIER_WEIGHTS,
                 peak_levels=PEAK_LEVELS,
             ),

@@ -6,7 +6,18 @@ from mast_opt.problems.data_placement.problem import DataPlacement
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.search.interface import Pricing
 
-_TERMS = ("peak", "overload", "idle", "remote", "copy", "storage", "moved_work", "retyped_work", "moved_items", "unserved")
+_TERMS = (
+    "peak",
+    "overload",
+    "idle",
+    "remote",
+    "copy",
+    "storage",
+    "moved_work",
+    "retyped_work",
+    "moved_items",
+    "unserved",
+)
 _DOLLARS = ("egress", "running_cost", "migration_cost")
 """Terms that count what crosses links."""
 

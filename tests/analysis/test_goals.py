@@ -362,8 +362,10 @@ def test_what_is_proven_of_the_worst_loss_is_said_apart_from_the_gap() -> None:
     solution = mast_opt.solve(problem, "highs", goal="safest", threads=1)
     figures = figures_of(problem, {PLAN: some(solution.plan)}, judging={"time_limit_s": 60.0})
     console = Console(file=io.StringIO(), width=500)
-    show_solution(console, problem, solution, 1.0, figures=figures)
-    head = console.file.getvalue().splitlines()[:3]  # type: ignore[attr-defined]
+    show_solution(console, problem, solution, 1.0, rows=1, figures=figures)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    head = lines[:3]
+    assert any(line.startswith("steps ") for line in lines), "figures before and after are shown in full"
     assert head[1] == "OPTIMAL  with its replicas, proven within the requested gap"
     assert "worst loss of a region 0 GPUs missing" in head[2]
     assert "proven least" in head[2]

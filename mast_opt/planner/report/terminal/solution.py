@@ -55,7 +55,7 @@ def show_solution(
         problem: the instance that was solved.
         solution: what ``mast_opt.solve`` returned for it.
         elapsed_s: time that all of it took, reading included.
-        rows: how many rows of a long table to show; None for all.
+        rows: how many rows of a long table to show, other than that of figures before and after; None for all.
         figures: of doing nothing and of the plan, where they are known already.
     """
     plan = (figures or {}).get(PLAN)
@@ -65,8 +65,8 @@ def show_solution(
         return
     if figures is None:
         figures = figures_of(problem, {PLAN: solution.plan}, with_steps=False)
-    for section in goal_sections(problem, figures):
-        show_section(console, section, rows)
+    for number, section in enumerate(goal_sections(problem, figures)):
+        show_section(console, section, rows if number else None)
     if solution.stages:
         _stages(console, solution, kind_of(problem).terms)
     elif solution.verdict.terms:

@@ -20,7 +20,7 @@ from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.result_sections import recovery_sections, waiting_sections
 from mast_opt.planner.report.terminal.analysis import show_whatif
 from mast_opt.problems.data_placement import DataPlacement
-from mast_opt.problems.data_placement.migration.kept_runs import kept_runs
+from mast_opt.problems.data_placement.migration.kept_runs import kept_replicas, kept_runs
 from mast_opt.problems.data_placement.migration.plan_rows import _by_tier
 from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
 from mast_opt.problems.data_placement.plan import Plan, filled, today
@@ -302,3 +302,22 @@ def test_a_move_without_gpus_is_a_stop_and_remote_reads_have_days_and_prices() -
     assert [(one.day, one.until) for one in alone.waiting[0]] == [(0, None)]
     titles = [section.title for section in waiting_sections(alone)]
     assert titles == ["Work without GPUs", "Work that reads from other regions"]
+
+
+def test_a_recovery_keeps_the_replicas_that_stand() -> None:
+    """The plan copies ``data-first`` from ``full`` to ``free`` and deletes it in ``full``, to save its storage."""
+    answer, _ = recovered()
+    (one,) = answer.outcomes
+    assert one.first is not None
+    assert one.solution.plan is not None
+    assert one.solution.plan.place[0].tolist() == [False, True, True]
+    assert one.order is not None
+    assert not [move for move in one.order.moves if move.action == "delete"]
+    place = one.solution.plan.place.copy()
+    place[0, 1] = False
+    runs = one.solution.plan.rows("run")
+    alone = filled(one.problem, place, list(runs))
+    order = mast_opt.steps(one.problem, one.first, then=[alone])
+    assert "after deletions one copy is left of data-first (free)" in order.notes
+    full = one.problem.with_columns({"regions.storage_mb": np.array([0, 1_000_000, 9_000_000])})
+    assert not kept_replicas(full, alone).place[0, 1]

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.migration_plan import executable, steps
 from mast_opt.planner.analysis.region_loss import unavoidable
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.last_pass import SLACK, as_good
 from mast_opt.problems.kind.analysis_hooks import Loss
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.origin import made_for
@@ -64,11 +66,34 @@ def recovery(
         return None
     after, rest = hooks.restarted(problem, first, loss)
     found = solved(after, first, {**limits, "time_limit_s": clock.budget_s()}, rest)
+    found = _with_replicas(after, found, hooks.kept_replicas, limits["gap"], unavoidable(after, rest))
     plan = None if found.plan is None else made_for(problem, found.plan)
     waiting = {one.what for one in _down(problem, plan) if one.waits_for or one.room_in}
     if not waiting & started:
         return None
     return Recovery(first, replace(found, plan=plan), unavoidable(after, rest))
+
+
+def _with_replicas(
+    after: Problem[PlanT], found: Solution[PlanT], kept: Callable[[Any, Any], Any], gap: float, least: float
+) -> Solution[PlanT]:
+    """The solution with the replicas of today that it deletes, where it is as good but for ``SLACK`` and done as soon;
+    no longer optimal where the gap of what a plan can change, above ``least``, is then larger than the one asked for.
+    """
+    meant = found.overrides.applied_to(after)
+    plan = None if found.plan is None else kept(meant, found.plan)
+    if found.verdict is None or found.objective is None or plan is None or plan is found.plan:
+        return found
+    verdict = kind_of(after).verification.verify(meant, plan)
+    before, then = (way(after, made_for(after, one)) for one in (found.plan, plan))
+    late = then is None or bool(then.stuck) or (before is not None and (then.days or 0) > (before.days or 0))
+    if late or not as_good(meant, verdict, found.verdict, found.objective * (1 + SLACK)):
+        return found
+    if meant.objective.order:
+        return replace(found, plan=plan, verdict=verdict)
+    proven = found.bound is not None and verdict.objective - found.bound <= gap * (verdict.objective - least)
+    status = Status.FEASIBLE if found.status is Status.OPTIMAL and not proven else found.status
+    return replace(found, status=status, plan=plan, verdict=verdict, objective=verdict.objective)
 
 
 def _down(problem: Problem[PlanT], plan: PlanT | None) -> tuple[Any, ...]:

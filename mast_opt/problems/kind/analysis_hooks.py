@@ -438,6 +438,8 @@ class AnalysisHooks:
     work that is down may run; None where a kind has no copies."""
     kept_runs: Callable[[Any, Any], Any] = lambda instance, first: first
     """(instance after a loss, its first stage) → the first stage without moves of running work that gain nothing."""
+    kept_replicas: Callable[[Any, Any], Any] = lambda instance, plan: plan
+    """(instance, plan) → the plan with replicas of today that it deletes and that no limit forbids."""
     restarted: Callable[[Any, Any, Loss], tuple[Any, Loss]] | None = None
     """(instance after a loss, its first stage, the loss) → the instance once that is carried out, and the loss as
     counted from there."""

@@ -15,7 +15,7 @@ from mast_opt.problems.data_placement.analysis.losses import adapted, placed_soo
 from mast_opt.problems.data_placement.analysis.purchases import EXPANSION
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE, with_replicas_only
 from mast_opt.problems.data_placement.goals import least_change
-from mast_opt.problems.data_placement.migration.kept_runs import kept_runs
+from mast_opt.problems.data_placement.migration.kept_runs import kept_replicas, kept_runs
 from mast_opt.problems.data_placement.plan import RELATIONS, Plan, filled, today
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups, Loss, Rolling
@@ -143,6 +143,7 @@ QUESTIONS = AnalysisHooks(
     placed_soon=placed_soon,
     first_stage=first_stage,
     kept_runs=kept_runs,
+    kept_replicas=kept_replicas,
     restarted=restarted,
     risk=risk,
     expansion=EXPANSION,

@@ -1,6 +1,7 @@
 """First stage after a loss: running work that would only wait elsewhere, or read remotely, stays where it is."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,6 +36,28 @@ def kept_runs(problem: DataPlacement, plan: Plan) -> Plan:
                 plan, best = other, missing
                 break
     return _without_crumbs(p, plan)
+
+
+def kept_replicas(problem: DataPlacement, plan: Plan) -> Plan:
+    """The plan with the replicas of today that it deletes, as far as they have room, those first whose datasets have
+    fewest; the plan itself where that breaks a limit."""
+    p, place = problem, plan.place.copy()
+    outputs = p.workloads.output_mb[plan.run_workload] * plan.run_share
+    used = np.array([outputs[plan.run_region == r].sum() for r in range(len(p.regions))])
+    room = SHARE * (p.usable_storage_mb - p.datasets.size_mb @ place) - used
+    copies = place.sum(axis=1)
+    deleted = np.argwhere(p.datasets.stored & ~place & ~p.closed)
+    for i, r in sorted(deleted.tolist(), key=lambda pair: (copies[pair[0]], p.datasets.size_mb[pair[0]], *pair)):
+        if copies[i] < p.datasets.copies_max[i] and SHARE * p.datasets.size_mb[i] <= room[r]:
+            place[i, r] = True
+            copies[i] += 1
+            room[r] -= SHARE * p.datasets.size_mb[i]
+    if (place == plan.place).all():
+        return plan
+    far = ~place[plan.remote_dataset, plan.remote_target]
+    kept = plan.with_rows(remote=[column[far] for column in plan.rows("remote")])
+    kept = replace(kept, place=place)
+    return kept if verify(p, kept).ok else plan
 
 
 def _without_crumbs(p: DataPlacement, plan: Plan) -> Plan:

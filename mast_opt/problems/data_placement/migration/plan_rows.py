@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.core.wording import RESTORE, counted, gpus, named
+from mast_opt.core.wording import RESTORE, counted, gpus, listed, named
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
@@ -76,7 +76,7 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
         "TB",
         found.proven,
         (*(_stopped(p, stop) for stop in found.stops), *_waiting_stops(moves), *_down(p, plan, found, missing)),
-        (*_notes(p, found), *_other_sources(p, plan, found)),
+        (*_notes(p, found), *_single_copies(p, found), *_other_sources(p, plan, found)),
         lost=_lost(p),
         late=lateness(p, plan, found),
         waiting=(way.waiting,),
@@ -248,6 +248,16 @@ def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
     return (
         f"today's run of {number} is not known, or only in part ({some}): no replica is kept for it until it starts",
     )
+
+
+def _single_copies(p: DataPlacement, found: Steps) -> tuple[str, ...]:
+    """Note of a migration after a loss on the datasets that deletions leave with one copy, and its region."""
+    held = p.datasets.stored.copy()
+    for step in found.steps:
+        held[step.dataset, step.region] = not step.deletes
+    gone = dict.fromkeys(step.dataset for step in found.steps if step.deletes and held[step.dataset].sum() == 1)
+    names = [f"{p.datasets.labels[i]} ({p.regions.labels[int(held[i].argmax())]})" for i in gone]
+    return (f"after deletions one copy is left of {listed(names)}",) if names and p.gone.any() else ()
 
 
 def _lost(p: DataPlacement) -> str:

@@ -243,9 +243,12 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
 
 
 def _amount(move: Move) -> str | None:
-    """The amount of a step with its unit, and the share of work where only a part moves: "32 GPUs (19%)"."""
+    """The amount of a step with its unit, and the share of work where only a part moves: "32 GPUs (19%)", and where it
+    is less than one GPU "below 1 GPU (0.4%)"."""
     if move.amount is None:
         return None
+    if move.unit == GPUS and move.share is not None and 0 < move.amount < 1 and 0 < move.share < 1:
+        return f"below 1 GPU ({percent(move.share, 1)})"
     number = in_gpus(move.amount) if move.unit == GPUS else f"{plain(move.amount)} {move.unit}"
     part = "" if move.share in (None, 1.0) else f" ({percent(move.share, 0)})"
     return f"{number}{part}" + (f", {gpus(move.gpus_missing)} missing" if move.gpus_missing else "")

@@ -264,6 +264,14 @@ def test_what_is_stuck_behind_reads_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     assert stuck.reason == "remote reads take all of the links that could bring it"
 
 
+def test_a_part_of_less_than_a_gpu_is_named_so() -> None:
+    copy = Move(0, "copy", "d", "a", "b", 1.0, unit="TB")
+    part = Move(0, "move", "search", "a", "b", 0.4, unit="GPUs", share=0.004)
+    shown = moves_section(Order((copy, part, replace(part, share=1.0)), unit="TB"), narrow=True)
+    amounts = [row[[head.title for head in shown.heads].index("amount")] for row in shown.rows]
+    assert amounts == ["1 TB", "below 1 GPU (0.4%)", "0.4 GPUs"]
+
+
 @pytest.mark.parametrize(("amount", "words"), [(20.35, "20"), (0.33, "0.33"), (48.0, "48")])
 def test_gpus_are_ordered_whole_unless_work_takes_a_part_of_one(amount: float, words: str) -> None:
     order = Order((Move(0, "move", "search", "a", "b", amount, unit="GPUs"),), unit="GPUs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,16 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UnsupportedOption
-from mast_opt.core.solve_result import SolveParams, Status, relative_gap
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status, relative_gap
 from mast_opt.planner.solving import last_pass
 from mast_opt.planner.solving.last_pass import SLACK, LastPass, most_allowed, settling_of
+from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement, Plan
-from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.data_placement.plan import filled, today
+from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import kind_of
+from tests.data_placement.workshop import ints
+from tests.instance_rows import DataRows
 
 FREE = {"moved_work": 0.0, "retyped_work": 0.0, "copy": 0.0}
 """Weights with which any way to place the same work is as good."""
@@ -50,7 +54,7 @@ def test_the_plan_is_next_to_today_among_those_as_good(solver: str) -> None:
 def test_the_rows_that_differ_are_said_to_be_the_plans() -> None:
     words = "differs from today in 19 rows after the last pass"
     assert str(LastPass("today", 44, 19, 0.25)) == f"{words}, in 44 before it, for 0.25 in the objective"
-    assert str(LastPass("today", 19, 19, 0.0)) == f"{words}; no plan as good with fewer was found"
+    assert str(LastPass("today", 19, 19, 0.0)) == f"{words}; this short search found none as good with fewer"
 
 
 def test_a_proof_stays_a_proof() -> None:
@@ -148,6 +152,48 @@ def test_no_pass_where_there_is_no_time_to_build_the_program(monkeypatch: pytest
     timed = mast_opt.solve(problem, "highs", threads=1, time_limit_s=60.0)
     assert timed.last_pass is None
     assert mast_opt.solve(problem, "highs", threads=1, time_limit_s=60.0, near=timed.plan).last_pass is not None
+
+
+@dataclass
+class _Rounding:
+    """A backend whose first answer is a plan that rounding made worse; HiGHS for the rest."""
+
+    first: Any
+    programs: list[Mip] = field(default_factory=list)
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        self.programs.append(mip)
+        if len(self.programs) > 1:
+            return backends.get("highs").solve(mip, params)
+        return SolveResult(Status.OPTIMAL, self.first, 0.0, 0.0, None, "")
+
+
+def test_shares_that_rounding_made_worse_are_solved_for_again() -> None:
+    """Of a job of 3 GPUs, east has room for 1 and west for 2; whether a small job moves as well changes nothing."""
+    builder = DataRows("halves")
+    for name, gpus in (("east", 1), ("west", 2)):
+        builder.add_region(name, storage_tb=9, cpu_cores=9, gpus={"a100": gpus})
+    builder.add_dataset("x", size_tb=1, replicas=["east", "west"], copies_min=2)
+    shared: dict[str, Any] = {"tier": 0, "cpu_cores": 1, "reads": {"x": 1}, "current_region": "east"}
+    builder.add_workload("job", gpus={"a100": 3}, splittable=True, **shared)
+    builder.add_workload("small", gpus={}, **shared)
+    problem = builder.build().with_objective(FREE | {"peak": 0.0, "idle": 0.0, "storage": 0.0})
+    place = np.ones((1, 2), np.bool_)
+
+    def split(east: int, small: int) -> Plan:
+        runs = ints(0, 0, 1), ints(0, 1, small), ints(0, 0, 1), ints(east, 1000 - east, 1000)
+        return filled(problem, place, [*runs])
+
+    plan, worse = split(333, 1), split(600, 0)
+    verdict = mast_opt.verify(problem, plan)
+    assert mast_opt.verify(problem, worse).objective > verdict.objective
+    kind = kind_of(problem)
+    settling = settling_of(kind, problem, None, None)
+    assert settling is not None
+    backend: Any = _Rounding(kind.formulate(problem, "base").encode(worse))
+    _, better, changed = settling.settled(plan, verdict, verdict.objective + 1e-9, backend, SolveParams(threads=1))
+    assert (changed.rows_before, changed.rows) == (3, 1)
+    assert better.objective <= verdict.objective + 1e-9
 
 
 def test_a_plan_that_is_as_good_is_taken_without_a_search() -> None:

@@ -60,7 +60,7 @@ class LastPass:
         of = "today" if self.reference == "today" else "the plan to stay near"
         words = f"differs from {of} in {counted(self.rows, 'row')} after the last pass"
         if self.rows == self.rows_before:
-            return f"{words}; no plan as good with fewer was found" if self.rows else words
+            return f"{words}; this short search found none as good with fewer" if self.rows else words
         return f"{words}, in {self.rows_before:,} before it, for {self.price:.3g} in the objective"
 
 
@@ -111,7 +111,8 @@ class Settling:
             return unchanged
         found: PlanT = formulation.decode(result.x)
         judged = self.kind.verification.verify(self.problem, found)
-        if not judged.ok and formulation.exact is not None:
+        whole_shares = judged.ok and self._as_good(judged, verdict, most)
+        if not whole_shares and formulation.exact is not None:
             exact, held = formulation.exact(), np.flatnonzero(formulation.mip.integral)
             whole = np.rint(exact.encode(found)[held])
             result = backend.solve(self._stated(exact, plan, verdict, most).fix(held, whole), params)

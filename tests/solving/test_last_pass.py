@@ -64,6 +64,7 @@ def test_a_proof_stays_a_proof() -> None:
     assert exact.gap <= 1e-4
     assert most_allowed(Status.OPTIMAL, 1.0, 1.0, 0.0) == 1.0
     assert most_allowed(Status.FEASIBLE, 1.0, 0.5, 0.0) == 1.0 + SLACK
+    assert most_allowed(Status.FEASIBLE, 1.0, 0.999, 0.05, near=True) == 1.05
     assert most_allowed(Status.FEASIBLE, 1.0, 0.5, 0.0, near=True) == 1.05
     assert most_allowed(Status.OPTIMAL, 1.0, 0.5, 0.0, near=True) == 1.0
     gap = relative_gap(most_allowed(Status.OPTIMAL, 1.0, 0.999, 0.01), 0.999)

@@ -10,7 +10,7 @@ from mast_opt.core.wording import listed, noticed, plain
 COPIES = ("copy", "upload")
 """Actions of steps that may go on over several rows."""
 OUTSIDE = "outside"
-"""Where data comes from that no place holds today."""
+"""Source of data that no place holds today."""
 COPIES_TO_MAKE = "Copies to make"
 """Title of what shows, between each two places, the copies of a plan; those of its steps where they are known."""
 

@@ -83,7 +83,8 @@ def test_gpus_over_the_supply_after_each_day_are_those_of_the_plans_reached(comp
         made = [one for one in order.moves if one.day is not None and row.day is not None and one.day <= row.day]
         reached = partial_plan(company, plan, order.moves, len(made))
         over.append(round(mast_opt.verify(company, reached).metrics["overload_gpus"], 3))
-    assert [round(row.gpus, 3) for row in order.over_after] == over
+    sliver = 1e-3 * len(company.regions.supply_mgpu.ravel())  # what rounds to nothing in a region and type is left out
+    assert [row.gpus for row in order.over_after] == pytest.approx(over, abs=sliver)
     assert over[0] > over[-1]
     assert sum(row.steps for row in order.over_after) == len(order.moves)
     (section,) = over_sections(order)

@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 2971,
     "planner/solving": 2539,
     "problems/backends": 1852,
-    "problems/data_placement": 14860,
+    "problems/data_placement": 14921,
     "problems/job_placement": 12750,
     "problems/kind": 2087,
     "problems/mip": 1508,

@@ -26,7 +26,7 @@ BUDGET = {
     "live/simulation": 4572,
     "live/slow_paths": 467,
     "live/store": 1107,
-    "planner/analysis": 3680,
+    "planner/analysis": 3685,
     "planner/bench": 1866,
     "planner/importers": 1895,
     "planner/io": 3372,

@@ -96,14 +96,19 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         waiting=(*waiting, *_later(second, day)),
         gets=(*first.gets, *((what, on + day) for what, on in second.gets)),
         remote=_remote_reads(first, second, day, waiting),
-        over_after=(*(first.over_after or second.over_after[:1]), *_over_later(first, second, day)),
+        over_after=_over_after(first, second, day),
     )
 
 
-def _over_later(first: Order, second: Order, day: int) -> list[OverAfter]:
-    """GPUs over the supply after each day of the second of two plans, with its days counted from the first step."""
-    known = first.over_after or second.over_after
-    return [replace(one, day=one.day + day) for one in second.over_after if one.day is not None] if known else []
+def _over_after(first: Order, second: Order, day: int) -> tuple[OverAfter, ...]:
+    """GPUs over the supply after each day of two plans, a row a day."""
+    rows = {one.day: one for one in first.over_after or second.over_after[:1]}
+    for one in second.over_after:
+        if one.day is not None:
+            at = one.day + day
+            steps_before = rows[at].steps if at in rows else 0
+            rows[at] = replace(one, day=at, steps=steps_before + one.steps)
+    return tuple(rows.values())
 
 
 def _stopped_until(one: Stopped, waiting: Sequence[Sequence[Waiting]]) -> Stopped:

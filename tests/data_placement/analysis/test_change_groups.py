@@ -10,7 +10,7 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import plain
-from mast_opt.planner.analysis.migration_plan import first_steps
+from mast_opt.planner.analysis.migration_plan import _over_after, first_steps
 from mast_opt.planner.analysis.plan_diff import Worth, first_changes
 from mast_opt.planner.report.change_sections import ONE_BY_ONE, _of_which, kept_sections, over_sections, worth_sections
 from mast_opt.planner.report.result_sections import shown
@@ -91,6 +91,9 @@ def test_gpus_over_the_supply_after_each_day_are_those_of_the_plans_reached(comp
     assert [row[0] for row in section.rows] == [None, *(n + 1 for n in sorted({one.day or 0 for one in order.moves}))]
     twice = mast_opt.steps(company, plan, then=[plan])
     assert twice.over_after == order.over_after
+    later = _over_after(order, order, 0)
+    assert [(one.day, one.gpus) for one in later] == [(one.day, one.gpus) for one in order.over_after]
+    assert sum(one.steps for one in later) == 2 * len(order.moves)
     cut, _ = first_steps(company, plan, len(order.moves) - 1)
     assert cut.over_after == order.over_after[:-1]
 

@@ -14,7 +14,7 @@ LEAST_OF_GPUS, LEAST_OF_CORES = SHARE // 10, SHARE // 100
 """Shares from which on a part is moved although it has less than a GPU, and of work without GPUs."""
 _Change = tuple[int, Cell, Cell, int]
 """(workload, from, to, share)"""
-SLACK = 1e-3
+SLACK = 2e-4
 """Relative increase of the objective for which others give way."""
 MOST_WORKLOADS, MOST_EXCHANGES = 2_000, 20
 """Most workloads of an instance in which others give way, and for how many of them."""

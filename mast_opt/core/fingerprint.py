@@ -29,7 +29,7 @@ def fingerprint(file: Path, module: str) -> str:
 
     Args:
         file: the module's file.
-        module: its full name, such as ``"mast_opt.problems.mip.kernels"``.
+        module: its full name, such as ``"mast_opt.problems.task_reassignment.twine.annealing.kernel"``.
     """
     digest = hashlib.blake2b(repr((numba.__version__, llvmlite.__version__, np.__version__)).encode(), digest_size=6)
     for path in sorted(modules_seen(file, module)):

@@ -12,7 +12,7 @@ import stat
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -25,11 +25,10 @@ _config: Any = numba_config
 _setting_lock = threading.Lock()
 
 
-def cached_njit(signatures: Sequence[Any] = (), keep: bool = True, **options: Any) -> Callable[[FunctionT], FunctionT]:
-    """Decorator like ``numba.njit(signatures, cache=True, **options)`` that never fails for lack of a folder.
+def cached_njit(keep: bool = True, **options: Any) -> Callable[[FunctionT], FunctionT]:
+    """Decorator like ``numba.njit(cache=True, **options)`` that never fails for lack of a folder.
 
     Args:
-        signatures: signatures to compile at once; without any, each is compiled at its first call.
         keep: False for what has no machine code of its own, since it becomes part of functions that are kept.
 
     With numba's setting ``NUMBA_DISABLE_JIT`` the function stays as it is, so that coverage and debuggers see it.
@@ -43,10 +42,6 @@ def cached_njit(signatures: Sequence[Any] = (), keep: bool = True, **options: An
         dispatcher = numba.njit(**options)(function)
         if keep:
             _keep_on_disk(dispatcher)
-        for signature in signatures:
-            dispatcher.compile(signature)
-        if signatures:
-            dispatcher.disable_compile()
         return cast(FunctionT, dispatcher)
 
     return define

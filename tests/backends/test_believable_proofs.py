@@ -18,7 +18,7 @@ from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.problems import backends
 from mast_opt.problems.mip import Mip, scale
-from mast_opt.problems.mip.kernels import VISIBLE
+from mast_opt.problems.mip.scaling import VISIBLE
 from tests.backends.programs import INF, DenseRow, enumerated, program, small_random
 from tests.solvers import HERE
 

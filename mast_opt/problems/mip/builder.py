@@ -144,26 +144,19 @@ class MipBuilder:
 
     def _matrix(self) -> tuple[IntArray, IntArray, FloatArray]:
         """All rows compressed: starts, column ids in ascending order, coefficients; zeros are left out."""
-        from mast_opt.problems.mip import kernels  # compiles with numba: only where a program is built
+        from scipy.sparse import coo_array
 
-        for rows in self._rows:  # compiled loops write wherever a position points
+        for rows in self._rows:
             for at, ids, _ in rows.entries:
                 _check_positions(f"rows of {rows.block.name}", at, rows.block.size)
                 _check_positions(f"columns in {rows.block.name}", ids, self._width)
-        room = sum(len(at) for rows in self._rows for at, _, _ in rows.entries)
-        # start[r + 1] holds first the length of row r - 1, then where row r begins, at last where it ends
-        start: IntArray = np.zeros(self._height + 2, np.int32 if room < np.iinfo(np.int32).max else np.int64)
-        for rows in self._rows:
-            for at, _, coefficients in rows.entries:
-                kernels.count_entries(at, coefficients, start[rows.block.start + 2 :])
-        np.cumsum(start, out=start)
-        index, value = np.empty(start[-1], np.int32), np.empty(start[-1])
-        for rows in self._rows:
-            for at, ids, coefficients in rows.entries:
-                kernels.lay_entries(at, ids, coefficients, start[rows.block.start + 1 :], index, value)
-        start = start[: self._height + 1]
-        kernels.tidy(start[1:], index, value)
-        return start, index[: start[-1]], value[: start[-1]]
+        entries = [(rows.block.start + at, ids, values) for rows in self._rows for at, ids, values in rows.entries]
+        row = np.concatenate([np.zeros(0, np.int32), *(at for at, _, _ in entries)])
+        column = np.concatenate([np.zeros(0, np.int32), *(ids for _, ids, _ in entries)])
+        value = np.concatenate([np.zeros(0), *(_spread(values, at.shape) for at, _, values in entries)])
+        matrix = coo_array((value, (row, column)), shape=(self._height, self._width)).tocsr()
+        matrix.eliminate_zeros()
+        return matrix.indptr, matrix.indices.astype(np.int32, copy=False), matrix.data
 
 
 def _check_positions(what: str, positions: IntArray, size: int) -> None:

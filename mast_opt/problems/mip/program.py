@@ -141,14 +141,12 @@ class Mip:
         Raises:
             UsageError: there is no such term, or the objective is not finite.
         """
-        from mast_opt.problems.mip import kernels  # compiles with numba: only where a program is built
-
         self._known(weights)
         cost = np.zeros(len(self.cost))
         offset = 0.0
         for name, weight in weights.items():
             term = self.terms[name]
-            kernels.add_term(np.asarray(term.columns, np.int32), term.coefficients, weight, cost)
+            np.add.at(cost, term.columns, weight * term.coefficients)
             offset += weight * term.constant
         derived = self._derived(cost=frozen(cost), offset=offset)
         check_objective(derived, len(self.cost))

@@ -5,10 +5,9 @@ from dataclasses import fields
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
-from mast_opt.core.ragged import joined, taken, taken_pairs
 from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
 from mast_opt.problems.data_placement.formulation.codec import Codec, Columns
-from mast_opt.problems.data_placement.formulation.index_sets import IndexSets, cells_of
+from mast_opt.problems.data_placement.formulation.index_sets import IndexSets, cells_of, joined
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import replica_usd, run_usd
 from mast_opt.problems.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
@@ -176,11 +175,11 @@ class Statement:
         count = np.bincount(c.run_group, minlength=len(c.group_workload))
         row, runs = joined(c.local_group, np.cumsum(count) - count, count)
         every = np.arange(len(c.local_read), dtype=np.int32)
-        local.add(every, taken_pairs(self.place, c.local_dataset, c.local_region), -1)
-        local.add(row, taken(self.run, runs), taken(self.run_unit, runs))
+        local.add(every, self.place[c.local_dataset, c.local_region], -1)
+        local.add(row, self.run[runs], self.run_unit[runs])
         local.add(self.remote_row, self.remote, -self.flow_unit)
         volume = p.reads.mb_per_day * (self.flow_unit / max(int(p.reads.mb_per_day.sum()), 1))
-        m.term("remote", self.remote, taken(volume, taken(c.local_read, self.remote_row)))
+        m.term("remote", self.remote, volume[c.local_read[self.remote_row]])
 
     def capacities(self) -> None:
         """Add the hard rows ``storage``, ``cpu``, ``quota`` and ``ingress``."""
@@ -359,8 +358,8 @@ class Statement:
         size = np.broadcast_to(p.datasets.size_mb[:, None], new.shape).astype(np.float64)
         copied = [(self.place[new], size[new])]
         stored = [(self.place.ravel(), size.ravel())]
-        read = taken(self.cells.local_read, self.remote_row)
-        remote = [(self.remote, p.reads.mb_per_day[read] * self.flow_unit)]
+        read = self.cells.local_read[self.remote_row]
+        remote = [(self.remote, np.asarray(p.reads.mb_per_day[read] * self.flow_unit, np.float64))]
         replicas, workloads = (self.place[new], np.ones(int(new.sum()))), (self.left, np.ones(len(self.left)))
         moved = p.demand_mgpu[self.left_workload].astype(np.float64)
         refused = np.zeros(0, np.int32) if self.unserved is None else self.unserved

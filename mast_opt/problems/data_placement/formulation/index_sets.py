@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.core.arrays import IntArray
-from mast_opt.core.ragged import joined, taken
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
 
 
@@ -64,9 +63,22 @@ def cells_of(problem: DataPlacement) -> IndexSets:
         group_region=group_region,
         local_read=local_read,
         local_group=local_group,
-        local_workload=taken(problem.reads.workload.astype(np.int32), local_read),
-        local_dataset=taken(problem.reads.dataset.astype(np.int32), local_read),
-        local_region=taken(group_region.astype(np.int32), local_group),
+        local_workload=problem.reads.workload.astype(np.int32)[local_read],
+        local_dataset=problem.reads.dataset.astype(np.int32)[local_read],
+        local_region=group_region.astype(np.int32)[local_group],
         copy_dataset=copy_dataset,
         copy_link=copy_link,
     )
+
+
+def joined(group: IntArray, start: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
+    """Join of every position j of ``group`` with each member of its group: start[g], start[g] + 1, … start[g] +
+    count[g] − 1.
+
+    Returns:
+        (positions, members), int32, sorted by position, then member.
+    """
+    size = count[group]
+    position = np.repeat(np.arange(len(group), dtype=np.int32), size)
+    before = np.cumsum(size) - size
+    return position, (np.repeat(start[group] - before, size) + np.arange(len(position))).astype(np.int32)

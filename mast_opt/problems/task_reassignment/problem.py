@@ -66,8 +66,12 @@ class TaskReassignment(GroupedProblem["Plan"]):
     @cached_property
     def held(self) -> Ints:
         """[M, K] need of the processes that run on each machine today."""
+        return self.used(self.processes.initial)
+
+    def used(self, machine: Ints) -> Ints:
+        """[M, K] need of the processes on each machine, where each process is on this machine [P]."""
         total = np.zeros_like(self.machines.capacity)
-        np.add.at(total, self.processes.initial, self.processes.need)
+        np.add.at(total, machine, self.processes.need)
         return total
 
 

@@ -271,9 +271,7 @@ def alternatives(problem: TaskReassignment, plan: Plan, process: int) -> tuple[A
 def _roomy(problem: TaskReassignment, plan: Plan, process: int) -> Ints:
     """Machines with most room left for a process, which runs elsewhere."""
     p = problem
-    use = np.zeros_like(p.machines.capacity)
-    np.add.at(use, plan.machine, p.processes.need)
-    left = (p.machines.safety - use - p.processes.need[process]) / np.maximum(p.machines.capacity, 1)
+    left = (p.machines.safety - p.used(plan.machine) - p.processes.need[process]) / np.maximum(p.machines.capacity, 1)
     order = np.argsort(-left.min(axis=1, initial=np.inf), kind="stable")
     order = order[order != plan.machine[process]]
     home = int(p.processes.initial[process])

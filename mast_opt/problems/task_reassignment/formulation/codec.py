@@ -38,8 +38,7 @@ class Codec:
         p = self.problem
         values = np.zeros(self.width)
         values[self.x[np.arange(len(p.processes)), plan.machine]] = 1
-        use = np.zeros_like(p.machines.capacity)
-        np.add.at(use, plan.machine, p.processes.need)
+        use = p.used(plan.machine)
         values[self.over] = np.maximum(use - p.machines.safety, 0)
         free = p.machines.capacity - use
         missing = p.balances.target * free[:, p.balances.first] - free[:, p.balances.second]

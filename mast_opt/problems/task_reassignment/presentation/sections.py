@@ -22,20 +22,13 @@ from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
 
 def sections(problem: TaskReassignment, plan: Plan) -> tuple[Section, ...]:
     """Sections in the order of reading: resources, machines, moves between machines, services that move."""
-    before, after = problem.held, _use(problem, plan)
+    before, after = problem.held, problem.used(plan.machine)
     return (
         _resources(problem, before, after),
         _machines(problem, before, after),
         _moves(problem, plan),
         _services(problem, plan),
     )
-
-
-def _use(problem: TaskReassignment, plan: Plan) -> Ints:
-    """Amounts of each machine [M, K] that the processes of a plan use."""
-    use = np.zeros_like(problem.machines.capacity)
-    np.add.at(use, plan.machine, problem.processes.need)
-    return use
 
 
 def _share(amount: float, of: float) -> float | None:
@@ -87,18 +80,11 @@ def _machines(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
 
 def _moves(problem: TaskReassignment, plan: Plan) -> Section:
     """A row per pair of locations; the busiest first."""
-    p = problem
-    moved = np.flatnonzero(plan.machine != p.processes.initial)
-    places = len(p.locations)
-    pair = p.machines.location[p.processes.initial[moved]] * places + p.machines.location[plan.machine[moved]]
-    at, count = np.unique(pair, return_counts=True)
-    rows = [
-        (p.locations[at[row] // places], p.locations[at[row] % places], int(count[row]))
-        for row in np.argsort(-count, kind="stable").tolist()
-    ]
+    flows = sorted(_flows(problem, plan).flows, key=lambda flow: -flow[2])
+    rows = tuple((source, target, int(count)) for source, target, count in flows)
     heads = (Head("from location"), Head("to location"), Head("processes", Form.COUNT))
-    note = f"{len(moved)} of {len(p.processes)} processes move."
-    return Section("Moves", heads, tuple(rows), note)
+    note = f"{sum(count for *_, count in rows)} of {len(problem.processes)} processes move."
+    return Section("Moves", heads, rows, note)
 
 
 def _services(problem: TaskReassignment, plan: Plan) -> Section:
@@ -116,9 +102,7 @@ def _services(problem: TaskReassignment, plan: Plan) -> Section:
 def charts(problem: TaskReassignment, plan: Plan) -> tuple[Chart, ...]:
     """Charts in the order of reading: fill by location, fullest machines, amounts above safety capacity, moves."""
     p = problem
-    after = np.zeros_like(p.machines.capacity)
-    np.add.at(after, plan.machine, p.processes.need)
-    moves = _flows(p, plan)
+    after, moves = p.used(plan.machine), _flows(p, plan)
     return (_heat(p, after), _fullest(p, after), _over(p, after), *([moves] if moves.flows else []))
 
 

@@ -20,7 +20,7 @@ def exchange_sets(problem: TaskReassignment, machine: Ints, params: OperatorPara
     """
     found, best = None, verify(problem, Plan(machine)).objective
     for _ in range(len(problem.machines)):
-        use = _use(problem, machine)
+        use = problem.used(machine)
         cost = np.maximum(use - problem.machines.safety, 0) @ _price(problem)
         source = int(cost.argmax())
         if cost[source] <= params.exchange_share * best:
@@ -36,13 +36,6 @@ def _price(problem: TaskReassignment) -> Ints:
     """[K] of a unit above the safety capacity."""
     price: Ints = problem.resources.load_weight * (problem.objective.weights["load"] > 0)
     return price
-
-
-def _use(problem: TaskReassignment, machine: Ints) -> Ints:
-    """Amounts of each machine [M, K] that processes use, in twine's set exchange."""
-    use = np.zeros_like(problem.machines.capacity)
-    np.add.at(use, machine, problem.processes.need)
-    return use
 
 
 def _freed(

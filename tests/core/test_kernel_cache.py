@@ -18,11 +18,19 @@ from tests.platforms import needs
 
 WITHOUT_PRIVILEGES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 """Root without capabilities obeys the mode bits, and still reaches an interpreter that others may not read."""
+KERNEL = """
+from mast_opt.core.kernel_cache import cached_njit
+
+@cached_njit()
+def twice(number):
+    return 2 * number
+"""
 SOLVE = """
 import mast_opt
-problem = mast_opt.generate("task-reassignment", seed=1, processes=30, machines=4)
-solution = mast_opt.solve(problem, "twine", iterations=1)
-print("plan" if solution.plan is not None else solution.message)
+import sample_kernel
+problem = mast_opt.generate("server-assignment", seed=1, servers=30, reservations=3, datacenters=1)
+solution = mast_opt.solve(problem, "highs", gap=0.5, time_limit_s=300)
+print("plan" if solution.plan is not None and sample_kernel.twice(2) == 4 else solution.message)
 """
 
 
@@ -36,6 +44,7 @@ def installation() -> Iterator[Path]:
         (root / "tmp").chmod(0o1777)
         source = Path(mast_opt.__file__).parent
         shutil.copytree(source, root / "lib" / "mast_opt", ignore=shutil.ignore_patterns("__pycache__"))
+        (root / "lib" / "sample_kernel.py").write_text(KERNEL)
         for path in (root / "lib", *(root / "lib").rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
         yield root

@@ -13,6 +13,7 @@ from mast_opt.problems.data_placement.plan import fill_copies, fill_remote
 from mast_opt.problems.data_placement.problem import SHARE, TERMS
 from mast_opt.problems.data_placement.tetris.incumbent import assignment_of
 from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.state import cost, state_of
 from mast_opt.problems.data_placement.tetris.workload_parts import PartsParams, WorkloadParts
 from mast_opt.problems.data_placement.verification.verifier import verify
@@ -99,10 +100,10 @@ def test_reads_grow_within_the_limit() -> None:
     assert 1.5 * len(problem.reads) < len(parts.problem.reads) <= 2.5 * len(problem.reads)
 
 
-def test_parts_balance_what_whole_workloads_cannot() -> None:
+def test_parts_balance_what_whole_workloads_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = made("organisation", datasets=20, workloads=40, regions=4)
-    objectives = [
-        some(mast_opt.solve(problem, "tetris", iterations=40, threads=1, params={"parts.most": most}).objective)
-        for most in (1, 16)
-    ]
+    objectives = []
+    for most in (1, 16):
+        monkeypatch.setattr(TetrisParams, "parts", PartsParams(most=most))
+        objectives.append(some(mast_opt.solve(problem, "tetris", iterations=40, threads=1).objective))
     assert objectives[1] < 0.99 * objectives[0]

@@ -145,11 +145,12 @@ def test_a_solve_keeps_the_spectrum_in_its_certificate() -> None:
         certified_bound(problem, {name: array for name, array in arrays.items() if name != "spectrum_level"})
 
 
-def test_there_is_none_without_the_time_to_check_it() -> None:
+def test_there_is_none_without_the_time_to_check_it(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = partition(np.random.default_rng(3), 30, 90, 3)
     for share, kept in ((0.0, False), (0.5, True)):
-        params = {"spectral.share": share}
-        certificate = some(mast_opt.solve(problem, "tetris", time_limit_s=0.5, threads=1, params=params).certificate)
+        monkeypatch.setattr(mast_opt.TetrisParams, "spectral", SpectralParams(share=share))
+        certificate = some(mast_opt.solve(problem, "tetris", time_limit_s=0.5, threads=1).certificate)
         assert ("spectrum_level" in certificate.arrays()) is kept
-    none = mast_opt.solve(problem, "tetris", iterations=1, threads=1, params={"spectral.iterations": 0})
+    monkeypatch.setattr(mast_opt.TetrisParams, "spectral", SpectralParams(iterations=0))
+    none = mast_opt.solve(problem, "tetris", iterations=1, threads=1)
     assert "spectrum_level" not in some(none.certificate).arrays()

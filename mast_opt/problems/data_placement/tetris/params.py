@@ -30,15 +30,18 @@ class TetrisParams(Params):
     """Temperatures."""
     operators: ClassVar[OperatorParams] = OperatorParams()
     """Proposals of the annealing."""
-    parts: PartsParams = group(PartsParams(), "Splittable workloads in the search.")
+    parts: ClassVar[PartsParams] = PartsParams()
+    """Splittable workloads in the search."""
     multistart: ClassVar[MultistartParams] = MultistartParams()
     """Small instances."""
-    multilevel: MultilevelParams = group(MultilevelParams(), "One copy of each dataset.")
+    multilevel: ClassVar[MultilevelParams] = MultilevelParams()
+    """One copy of each dataset."""
     gibbs: GibbsParams = group(GibbsParams(), "Large instances.")
     relaxation: RelaxationParams = group(RelaxationParams(), "The bound.")
     tree_cuts: ClassVar[TreeCutParams] = TreeCutParams()
     """Cutting planes of the bound."""
-    spectral: SpectralParams = group(SpectralParams(), "The bound where plans are partitions.")
+    spectral: ClassVar[SpectralParams] = SpectralParams()
+    """The bound where plans are partitions."""
     neighbourhoods: NeighbourhoodParams = group(NeighbourhoodParams(), "Fix-and-optimise.")
     workloads_only: WorkloadsOnlyParams = group(WorkloadsOnlyParams(), "Lexicographic terms of work.")
     completion: CompletionParams = group(CompletionParams(), "What the search leaves open.")

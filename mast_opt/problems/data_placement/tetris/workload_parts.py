@@ -13,20 +13,17 @@ import numpy as np
 
 from mast_opt.problems.data_placement.plan import Plan, filled
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
-from mast_opt.problems.search.params import Params, parameter
 
 
 @dataclass(frozen=True)
-class PartsParams(Params):
+class PartsParams:
     """How splittable workloads are divided for the search."""
 
-    cell_share: float = parameter(
-        0.1,
-        "A part takes at most this share of the GPUs of a type that the average region has, or of its cores.",
-        "Set on family organisation: coarser parts leave regions unbalanced, finer ones anneal more slowly.",
-        above=0,
-    )
-    most: int = parameter(16, "Most parts of a workload; 1 searches with whole workloads.", "As for cell_share.", low=1)
+    cell_share: float = 0.1
+    """A part takes at most this share of the GPUs of a type that the average region has, or of its cores. Set on family
+    organisation: coarser parts leave regions unbalanced, finer ones anneal more slowly."""
+    most: int = 16
+    """Most parts of a workload; 1 searches with whole workloads. As for cell_share."""
     growth: ClassVar[float] = 3.0
     """Most reads of the divided problem, in reads of the problem; beyond, workloads have fewer parts. Memory and the
     time of a round grow with reads."""

@@ -246,8 +246,9 @@ def test_the_rest_of_a_search_has_a_course_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("family", ["standard", pytest.param("features", marks=pytest.mark.second_tier)])
-def test_solving_with_sweeps_gives_the_same_plan_again(family: str) -> None:
-    sweeps = {"gibbs.workloads": 1, "gibbs.gang_share": 1.0}
+def test_solving_with_sweeps_gives_the_same_plan_again(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweeps = {"gibbs.workloads": 1}
+    monkeypatch.setattr(GibbsParams, "gang_share", 1.0)
     problem = replace(made(family, datasets=300, workloads=600, regions=REGIONS), links=None)
     first, again = (
         mast_opt.solve(problem, "tetris", iterations=60, threads=2, seed=3, params=sweeps) for _ in range(2)

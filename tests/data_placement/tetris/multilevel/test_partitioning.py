@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -114,7 +112,7 @@ def test_work_runs_where_most_of_its_data_is_as_far_as_cores_suffice() -> None:
     assert excess(tight, state_with(tight, part, False), False) == 0
 
 
-def test_the_plan_of_a_solve_is_deterministic_and_at_the_planted_optimum() -> None:
+def test_the_plan_of_a_solve_is_deterministic_and_at_the_planted_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     edges = communities(rng, 20, 10, 0.9, 0.001)
     problem = problem_of(edges, np.ones(200, np.int64), np.full(4, 51))
@@ -125,6 +123,6 @@ def test_the_plan_of_a_solve_is_deterministic_and_at_the_planted_optimum() -> No
     plan = some(one.plan)
     assert (plan.place == some(other.plan).place).all()
     assert some(one.verdict).terms["remote"] * 2 * len(edges) <= across
-    params = mast_opt.TetrisParams(multilevel=replace(MultilevelParams(), share=0.0))
-    without = mast_opt.solve(problem, "tetris", iterations=2, threads=1, seed=3, params=params)
+    monkeypatch.setattr(mast_opt.TetrisParams, "multilevel", MultilevelParams(share=0.0))
+    without = mast_opt.solve(problem, "tetris", iterations=2, threads=1, seed=3)
     assert some(without.verdict).terms["remote"] > 1.5 * some(one.verdict).terms["remote"]

@@ -16,12 +16,9 @@ class GibbsParams(Params):
         "Below, peaks are left for the annealing to balance.",
         low=0,
     )
-    gang_share: float = parameter(
-        0.1,
-        "Most of a region's GPUs that the usual gang may take for sweeps to come first.",
-        "Larger gangs stay where they are at prices.",
-        low=0,
-    )
+    gang_share: ClassVar[float] = 0.1
+    """Most of a region's GPUs that the usual gang may take for sweeps to come first. Larger gangs stay where they are
+    at prices."""
     share: ClassVar[float] = 0.8
     """Share of the search that is sweeps. With 25 or 50 s of a minute, plans end alike."""
     gang_discount: ClassVar[float] = 20.0

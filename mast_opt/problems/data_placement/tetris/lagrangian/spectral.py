@@ -20,7 +20,6 @@ from mast_opt.problems.data_placement.verification.spectral_bound import (
     largest_shares,
     shifted,
 )
-from mast_opt.problems.search.params import Params, parameter
 
 DENSE = 1_200
 """Nodes up to which eigenvectors are computed densely."""
@@ -29,13 +28,13 @@ MORE = 4
 
 
 @dataclass(frozen=True)
-class SpectralParams(Params):
+class SpectralParams:
     """Parameters of the spectral bound, which is computed if the start is multilevel."""
 
-    iterations: int = parameter(25, "Most steps of the shift; 0: no spectral bound.", "More add a percent.", low=0)
-    share: float = parameter(
-        0.06, "Share of the time of a search for it.", "The bound is 0 without it.", low=0, high=0.5
-    )
+    iterations: int = 25
+    """Most steps of the shift; 0: no spectral bound. More add a percent."""
+    share: float = 0.06
+    """Share of the time of a search for it. The bound is 0 without it."""
     check_s: ClassVar[float] = 2e-11
     """Seconds of the check, divided by the cube of the number of datasets. If the check would exceed the share, there
     is no spectral bound. Measured: 2.2 s with 5,000 datasets."""

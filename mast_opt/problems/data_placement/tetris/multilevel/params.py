@@ -3,20 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mast_opt.problems.search.params import Params, parameter
-
 
 @dataclass(frozen=True)
-class MultilevelParams(Params):
+class MultilevelParams:
     """The multilevel start, where every dataset that is read has one copy and GPUs do not count."""
 
-    share: float = parameter(
-        0.7,
-        "Share of the search that partitions the co-access graph; 0: no multilevel start.",
-        "Annealing finds little that is better afterwards.",
-        low=0,
-        high=0.95,
-    )
+    share: float = 0.7
+    """Share of the search that partitions the co-access graph; 0: no multilevel start. Annealing finds little that is
+    better afterwards."""
     most_cells: ClassVar[int] = 2_000_000
     """Most read cells of an instance with such a start. One cycle, which is not interrupted, takes a second or two
     there."""

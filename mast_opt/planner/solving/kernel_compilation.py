@@ -23,6 +23,10 @@ from mast_opt.problems.registry import kind_named
 from mast_opt.problems.registry import kinds as every_kind
 from mast_opt.problems.search.interface import Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
 
+PROGRAMS = "programs"
+"""The rehearsal for what states programs to MIP solvers."""
+SMALLEST = 6
+"""Sizes, at most, of the instance that is stated there."""
 MOST_PROCESSES = 4
 """Processes that compile at the same time; there are no more long kernels than that."""
 
@@ -54,7 +58,10 @@ def compilation_heard(listener: Callable[[str, float | None], None]) -> Iterator
 def needed(kind: Kind[Any, Any], solver: str, problem: Any | None = None) -> tuple[Rehearsal, ...]:
     """The rehearsals for a solver on a problem; without a problem, on any."""
     ours = kind.solvers.heuristics.get(solver)
-    return () if ours is None else ours.rehearsals(problem)
+    own = ours.rehearsals(problem) if ours is not None else ()
+    if (ours is not None and ours.constructive) or not kind.formulation.has_kernels:
+        return own
+    return (*own, Rehearsal(PROGRAMS, partial(_state_program, kind)))
 
 
 def all_needed(kind: Kind[Any, Any]) -> tuple[Rehearsal, ...]:
@@ -311,6 +318,19 @@ def _tools() -> SearchContext:
     """Context of a heuristic in a rehearsal: one round on one thread."""
     watch = SearchMonitor(StoppingCriteria(iterations=1))
     return SearchContext(np.random.default_rng(0), watch, 1, lambda backend: backends.get(backend).solve)
+
+
+def _state_program(kind: Kind[Any, Any], tools: SearchContext) -> None:
+    """State a small instance in every formulation."""
+    for formulation in kind.formulation.formulations.values():
+        formulation(smallest(kind))
+
+
+def smallest(kind: Kind[Any, Any]) -> Any:
+    """An instance of the kind's first family, as small as does not matter, to compile kernels."""
+    (family, *_) = kind.generate.families.values()
+    sizes = {size: min(default, SMALLEST) for size, default in family.sizes.items()}
+    return family.generate(np.random.default_rng(0), **sizes)
 
 
 @checked(on_compile=a_function)

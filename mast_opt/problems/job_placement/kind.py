@@ -140,7 +140,9 @@ KIND: Kind[JobPlacement, Plan] = Kind(
         exporters={".dat": write_dat},
         example=EXAMPLE,
     ),
-    formulation=interfaces.FormulationInterface({"base": base, "strong": strong}, size=size, fixed_parts=FREEZING),
+    formulation=interfaces.FormulationInterface(
+        {"base": base, "strong": strong}, size=size, fixed_parts=FREEZING, has_kernels=True
+    ),
     verification=interfaces.VerificationInterface(verify, check_plan, certified_bound),
     solvers=interfaces.SolverInterface(_SOLVERS, live=_live),
     generate=interfaces.GenerateInterface(FAMILIES, SIZES_HELP),

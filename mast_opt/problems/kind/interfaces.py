@@ -95,6 +95,8 @@ class FormulationInterface(Generic[ProblemT, PlanT]):
     are hardly smaller. None: they are built whatever their size."""
     fixed_parts: FixedParts[ProblemT, PlanT] | None = None
     """How parts of a plan are frozen in a solve; None: they cannot be."""
+    has_kernels: bool = False
+    """Whether stating a program runs compiled kernels."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class AutoParams(Params):
     """Most of the time limit that the head start takes. Set by hand, so that the heuristic keeps nearly all of a short
     limit."""
     turn_share: ClassVar[float] = 0.5
-    """On one thread, the part of the time limit that the exact solver has before the heuristic gets the rest, on
+    """The part of the time limit that the exact solver has on one thread before the heuristic gets the rest, on
     programs of up to alone_columns. Set by hand: neither is sure to be better there."""
 
 

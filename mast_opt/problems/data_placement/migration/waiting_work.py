@@ -62,7 +62,7 @@ class Waits:
     """Work without GPUs on the way to a plan."""
 
     waiting: tuple[Waiting, ...]
-    """Once the plan is carried out, the most important first."""
+    """The most important first, once the plan is carried out."""
     gets: tuple[tuple[tuple[str, str, str], int], ...]
     """((work, region, GPU type), day on which work that waits there at the beginning does so no longer)"""
     starts: tuple[Move, ...]

@@ -27,7 +27,7 @@ class TetrisParams(Params):
     """Parameters of the solver ``tetris``."""
 
     cooling: ClassVar[CoolingParams] = CoolingParams()
-    """Temperatures."""
+    """Temperatures of the annealing."""
     operators: ClassVar[OperatorParams] = OperatorParams()
     """Proposals of the annealing."""
     parts: ClassVar[PartsParams] = PartsParams()

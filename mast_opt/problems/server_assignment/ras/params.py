@@ -58,7 +58,7 @@ class LocalSearchParams:
     """Servers that a reservation takes from others between two looks at the clock. A few, since each exchange looks at
     all stocks."""
     transfer_calls: ClassVar[int] = 50
-    """How often a reservation may take servers from others in a pass. Up to 400 servers: what a reservation lacks."""
+    """Times that a reservation may take servers from others in a pass. Up to 400 servers: what a reservation lacks."""
     transfer_failures: ClassVar[int] = 5
     """Exchanges that did not pay after which a reservation gives up. Exchanges are tried in the order of their
     estimates, so later ones pay less often."""

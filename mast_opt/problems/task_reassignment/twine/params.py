@@ -219,7 +219,7 @@ class TwineParams(Params):
     """Schedule with many processes: one cooling as slow as possible, then shorter ones from the best assignment."""
     operators: OperatorParams = group(OperatorParams(), "Operators and their shares.")
     cooling: ClassVar[CoolingParams] = CoolingParams()
-    """Temperatures."""
+    """Temperatures of the annealing."""
     prices: ClassVar[PriceParams] = PriceParams()
     """Limits as prices."""
     racing: ClassVar[RaceParams] = RaceParams()

@@ -99,8 +99,8 @@ class MultistartParams:
     """First temperatures without packing, in turn, relative to the usual. A dataset that fills most of a region only
     moves in a hot cooling."""
     scattered: int = 1
-    """Which cooling without packing, counted from 0, begins from data in regions drawn at random; a number beyond them:
-    none. Data that has no room elsewhere stays where it is in all others."""
+    """The cooling without packing, counted from 0, that begins from data in regions drawn at random; a number beyond
+    them: none. Data that has no room elsewhere stays where it is in all others."""
     beam_width: ClassVar[tuple[float, ...]] = (50.0, 400.0)
     """Range in which the width of a beam is drawn, evenly by order of magnitude. Which width finds the best packing
     differs among instances."""

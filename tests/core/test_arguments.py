@@ -46,7 +46,7 @@ WRONG: dict[str, Any] = {
 SERVERS = [mast_opt.Server("s1", "eu", "c1", "r1", "A100", 8, 1000, 1000)]
 FLEETS = (
     *("place", "bids", "explain", "commit", "release", "set_at_risk", "fail", "cordon", "uncordon", "drain"),
-    *("add_servers", "remove_server", "replace_server", "replace_servers", "set_replicas", "restore", "shares"),
+    *("add_servers", "remove_server", "replace_server", "replace_servers", "set_replicas", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
     *("set_search_limits", "defragment", "apply", "count_arrival", "importance_of", "is_over_quota"),
     *("short_of_quota", "most_mgpu", "set_reclaim", "fits_by", "set_work", "look_at_work", "bid_on"),
@@ -130,8 +130,6 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "lending": None,
                 "parent": None,
                 "gpu_type": None,
-                "snapshot": live.snapshot(),
-                "other_fleet": False,
                 "shares": (mast_opt.Share("s1", 1, {0: 1000}),),
                 "limits": mast_opt.SearchLimits(),
                 "tasks": 1,

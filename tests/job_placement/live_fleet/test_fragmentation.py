@@ -94,11 +94,11 @@ def test_a_shape_is_priced_by_the_gpus_on_servers_that_hold_it_when_empty() -> N
 
 def test_the_mix_is_learned_from_what_starts_and_part_of_snapshots() -> None:
     fleet = Fleet([server("pair", 2), server("three", 3)], tiers=(0,))
-    before = fleet.snapshot()
+    before = fleet.snapshot_bytes()
     fleet.commit(bid_for(fleet, Job("whole", 0, mgpu=2000)))
     fleet.release("whole")
     assert bid_for(fleet, Job("one", 0, mgpu=1000)).shares[0].server == "three"
-    fleet.restore(before)
+    fleet = Fleet.from_bytes(before)
     assert bid_for(fleet, Job("one", 0, mgpu=1000)).shares[0].server == "pair"
 
 

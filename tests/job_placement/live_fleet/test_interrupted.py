@@ -137,7 +137,6 @@ OPERATIONS: dict[str, Operation] = {
     "lower quota": lambda fleet: partial(fleet.set_quota, "t", 2000),
     "quota of a type": lambda fleet: partial(fleet.set_quota, "v", 1000, "A"),
     "no quota": lambda fleet: partial(fleet.set_quota, "u", None),
-    "restore": lambda fleet: partial(fleet.restore, crowded(calm=True).snapshot(), other_fleet=True),
     "moves": lambda fleet: partial(
         fleet.apply,
         fleet.defragment(MoveBudget(), [Job("wide", 1, mgpu=4000)], movable=dict.fromkeys(fleet.running(), 0.0)),

@@ -114,7 +114,7 @@ def test_only_the_regions_that_are_asked_answer() -> None:
 
 def test_quotas_change_and_are_part_of_snapshots() -> None:
     fleet, job = fleet_of(1), Job("a", 0, tenant="lab")
-    before = fleet.snapshot()
+    before = fleet.snapshot_bytes()
     fleet.set_quota("lab", 500)
     assert bid_for(fleet, job).over_quota
     fleet.set_quota("lab", None)
@@ -123,7 +123,7 @@ def test_quotas_change_and_are_part_of_snapshots() -> None:
     assert bid_for(fleet, job).over_quota
     with pytest.raises(UsageError, match="quota"):
         fleet.set_quota("lab", -1)
-    fleet.restore(before)
+    fleet = Fleet.from_bytes(before)
     assert not bid_for(fleet, job).over_quota
 
 

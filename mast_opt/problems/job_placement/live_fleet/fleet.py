@@ -11,7 +11,7 @@ fleet.release("train-1")
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, repeat
 
 import numpy as np
@@ -60,7 +60,7 @@ from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory,
 from mast_opt.problems.job_placement.live_fleet.movable_work import movable_work, moved_holdings, task_of
 from mast_opt.problems.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
 from mast_opt.problems.job_placement.live_fleet.running_job import Running
-from mast_opt.problems.job_placement.live_fleet.snapshot_format import decoded, difference, encoded
+from mast_opt.problems.job_placement.live_fleet.snapshot_format import decoded, encoded
 from mast_opt.problems.job_placement.live_fleet.types import (
     Job,
     Server,
@@ -73,15 +73,6 @@ from mast_opt.problems.job_placement.live_fleet.types import (
 )
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import GPU, Bools, Ints
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """The state of a fleet at some time; opaque."""
-
-    _books: FleetInventory
-    _fleet: object
-
 
 NOTHING = nullcontext()
 BORROWS_TOO_MUCH = "its tenant may not borrow so much beyond its quota"
@@ -184,8 +175,6 @@ class Fleet:
         self._lock = threading.RLock()
         self._operation = _Operation(self)
         self._versions = BidVersions()
-        self._origin = object()
-        """Snapshots of this fleet have it too."""
         self._in_round = False
         self._asked: tuple[Job, int, tuple[Option, ...]] | None = None
         self._offered: tuple[Bid | None, Sequence[Placement] | None] = None, None
@@ -605,47 +594,17 @@ class Fleet:
                 self._books, self._failures, self._versions, self._in_round = before
                 self._asked = None
 
-    def snapshot(self) -> Snapshot:
-        """The state of the fleet, to come back to with ``restore``."""
-        with self._lock:
-            self._outside_round("a snapshot is taken")
-            return Snapshot(self._books.copy(), self._origin)
-
     def snapshot_bytes(self) -> bytes:
         """The state of the fleet, to be stored: servers with their capacities, running jobs and what they hold, quotas,
         replicas, the mix of arrivals with its samples, and the orders that decide between equal victims.
 
-        ``restore`` and ``Fleet.from_bytes`` take it. The same calls give the same bids afterwards as without. It begins
+        ``Fleet.from_bytes`` takes it. The same calls give the same bids afterwards as without. It begins
         with the version of its format and a digest, and holds numbers and texts only, no code.
         """
-        snapshot = self.snapshot()
-        return encoded(snapshot._books)
-
-    def restore(self, snapshot: Snapshot | bytes, *, other_fleet: bool = False) -> None:
-        """Go back to a snapshot, quotas included; bids made before are stale.
-
-        Args:
-            other_fleet: also accept the snapshot of a fleet with other tiers, rules or servers, which this one becomes.
-                Servers are the same if they have the same names, places and GPU types; their capacities are part of the
-                state.
-
-        Raises:
-            UsageError: the snapshot is another fleet's, of a version that this one cannot read, or damaged; nothing
-                has changed then.
-        """
-        if isinstance(snapshot, (bytes, bytearray, memoryview)):
-            snapshot = Snapshot(decoded(bytes(snapshot)), None)
-        if not isinstance(snapshot, Snapshot):
-            raise UsageError(f"restore takes a snapshot, not a {type(snapshot).__name__}")
         with self._lock:
-            self._outside_round("a snapshot is restored")
-            if snapshot._fleet is not self._origin and not other_fleet:
-                words = difference(self._books, snapshot._books)
-                if words:
-                    raise UsageError(f"the snapshot is another fleet's: {words}; other_fleet=True takes it anyway")
-            self._versions.all_changed()
-            self._failures = NegativeCache(self._freed)
-            self._books = snapshot._books.copy()
+            self._outside_round("a snapshot is taken")
+            books = self._books.copy()
+        return encoded(books)
 
     def running(self) -> tuple[str, ...]:
         """The jobs that run in the fleet, in the order in which they started."""

@@ -93,19 +93,18 @@ def _operate() -> None:
     """Rehearse every operation of a live fleet."""
     fleet = _full()
     _admit(fleet, Job("single", 0, mgpu=1000))
-    before = fleet.snapshot()
-    fleet.set_at_risk({"single": 1.0})
-    fleet.look_at_work(["r"], 0)
-    fleet.release("single")
-    _admit(fleet, Job("gang", 0, tasks=2, mgpu=2000))
-    fleet.bids(Job("large", 0, tasks=9, mgpu=2000))
-    fleet.explain(Job("fraction", 0, mgpu=500))
     with fleet.trial():
-        fleet.adopt(Job("reported", 1, mgpu=2000), (Share("s1", 1, {0: 1000, 1: 1000}),))
-        fleet.release("reported")
-    fleet.restore(before)
-    fleet.resize("single", 2)
-    fleet.restore(before)
+        fleet.set_at_risk({"single": 1.0})
+        fleet.look_at_work(["r"], 0)
+        fleet.release("single")
+        _admit(fleet, Job("gang", 0, tasks=2, mgpu=2000))
+        fleet.bids(Job("large", 0, tasks=9, mgpu=2000))
+        fleet.explain(Job("fraction", 0, mgpu=500))
+        with fleet.trial():
+            fleet.adopt(Job("reported", 1, mgpu=2000), (Share("s1", 1, {0: 1000, 1: 1000}),))
+            fleet.release("reported")
+    with fleet.trial():
+        fleet.resize("single", 2)
     _gather()
     _in_parts()
     with fleet.round():

@@ -15,11 +15,12 @@ from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.fill_value import CORES, MGPU, MIB, REGION, TASKS, TYPE
 from mast_opt.problems.job_placement.engine.state import MOST_HOURS, VICTIM
+from mast_opt.problems.job_placement.live_fleet.booking import level_of
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Running
 from mast_opt.problems.job_placement.live_fleet.types import Share
-from mast_opt.problems.job_placement.units import CLUSTER, RACK, SERVER, WHOLE, Ints
+from mast_opt.problems.job_placement.units import SERVER, WHOLE, Ints
 
 ONE_MOVE = 1 << 32
 """Cost of a move where only their number is limited; GPU-hours decide between equal numbers."""
@@ -99,7 +100,7 @@ def movable_work(books: FleetInventory, costs: Mapping[str, float] | None) -> Mo
     here, level, sound = tasks.copy(), np.zeros(len(place), np.int64), np.ones(len(place), np.bool_)
     for m in np.flatnonzero(~single).tolist():
         here[m] = next(share.tasks for share in running[m].shares if books.position[share.server] == server[m])
-        level[m] = level_of(running[m], books)
+        level[m] = running_level(running[m], books)
         sound[m] = _are_equal(running[m], books)
     sound &= (held % here[:, None] == 0).all(axis=1)
     each = held[:, 0] // here
@@ -117,12 +118,9 @@ def movable_work(books: FleetInventory, costs: Mapping[str, float] | None) -> Mo
     )
 
 
-def level_of(running: Running, books: FleetInventory) -> int:
+def running_level(running: Running, books: FleetInventory) -> int:
     """Level of how close together a running job is."""
-    at = np.array([books.position[share.server] for share in running.shares], np.int64)
-    if len(at) == 1:
-        return SERVER
-    return RACK if np.ptp(books.layout.rack[at]) == 0 else CLUSTER
+    return level_of(np.array([books.position[share.server] for share in running.shares], np.int64), books.layout)
 
 
 def _are_equal(running: Running, books: FleetInventory) -> bool:

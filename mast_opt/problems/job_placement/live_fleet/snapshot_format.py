@@ -29,8 +29,6 @@ VERSION = 4
 HEAD, DIGEST = len(MAGIC) + 4, 32
 """Bytes of magic and version, and of the digest."""
 SERVER_FIELDS = ("name", "region", "cluster", "rack", "gpu_type", "gpus", "cpu_mcores", "memory_mib")
-PLACE_FIELDS = SERVER_FIELDS[:5]
-"""Fields that identify a server."""
 JOB_FIELDS = (
     *("name", "tier", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "datasets", "within", "prefer"),
     *("preemptible", "gpu_hours_at_risk", "tenant", "read_mb_per_day", "costs", "limit_ms", "parts"),
@@ -156,8 +154,7 @@ def _state(content: dict[str, Any]) -> FleetInventory:
     )
     books.blocked = set(content["blocked"])
     running, held = {}, {}
-    starts = content.get("started_ms") or [None] * len(content["jobs"])
-    rows = zip(content["jobs"], content["numbers"], content["shares"], starts, strict=True)
+    rows = zip(content["jobs"], content["numbers"], content["shares"], content["started_ms"], strict=True)
     for fields, number, shares, started_ms in rows:
         job = _job(fields)
         by_share = [_holding(job, row, books) for row in shares]
@@ -202,27 +199,3 @@ def _mix(content: dict[str, Any] | None) -> ArrivalMix | None:
     }
     sampling = sound_sampling(FillSampling(*content["sampling"]))
     return ArrivalMix(sampling, counts, content["total"], content["due"])
-
-
-def difference(ours: FleetInventory, theirs: FleetInventory) -> str:
-    """How two fleets differ in more than their state, in words; nothing if they do not."""
-    for what, here, there in (
-        ("tiers", ours.tiers, theirs.tiers),
-        ("residency", ours.residency, theirs.residency),
-        ("remote_mb_price", ours.remote_mb_price, theirs.remote_mb_price),
-        ("reclaim", ours.ranks.reclaim, theirs.ranks.reclaim),
-        ("search_limits", ours.limits, theirs.limits),
-        ("sampling", ours.mix and ours.mix.sampling, theirs.mix and theirs.mix.sampling),
-    ):
-        if here != there:
-            return f"its {what} is {there!r}, not {here!r}"
-    lacking = [name for name in theirs.servers if name not in ours.servers]
-    extra = [name for name in ours.servers if name not in theirs.servers]
-    if lacking or extra:
-        return f"it has no server {extra[0]}" if extra else f"this fleet has no server {lacking[0]}"
-    for name, server in ours.servers.items():
-        for field in PLACE_FIELDS:
-            here, there = getattr(server, field), getattr(theirs.servers[name], field)
-            if here != there:
-                return f"its server {name} has {field} {there}, not {here}"
-    return ""

@@ -1,8 +1,10 @@
 """Jobs of a loop on a host that other users share: the attempt that the loop wants of each, and its reported phase."""
 
 import enum
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
@@ -126,3 +128,56 @@ class Tracker:
         task.phase, task.shares = Phase.WAITING, ()
         task.stopping = False
         yield ev.Stopped(task.job, task.attempt, 0, 0)  # nobody knows what was saved
+
+
+T = TypeVar("T", bound=Tracker)
+
+
+class SharedHost(Generic[T]):
+    """What the hosts that other users share have in common: reports come from a thread that looks every so often.
+
+    Args:
+        tracker: of the jobs.
+        does: what the host can do.
+        every_s: seconds between two looks.
+        on_problem: called with why the host cannot be looked at, and with an empty text when it can be again.
+    """
+
+    def __init__(self, tracker: T, does: str, every_s: float, on_problem: Callable[[str], object]) -> None:
+        self._tracker, self._does = tracker, does
+        self._every_s, self._on_problem = every_s, on_problem
+        self._lock = threading.RLock()
+        self._fresh = False
+        self.problem = ""
+        """Reason why the host cannot be looked at; empty while it can."""
+        self._call: Callable[[], None] = lambda: None
+        self._due, self._stop = threading.Event(), threading.Event()
+
+    def listen(self, call: Callable[[], None]) -> None:
+        """Let the host call this function whenever there are reports."""
+        self._call = call
+
+    def carry_out(self, now_ms: int, command: Command) -> None:
+        """Carry out a command, in the thread of the host."""
+        with self._lock:
+            self._tracker.carry_out(command, self._does)
+            self._fresh = True
+        self._due.set()
+
+    def happened(self, now_ms: int, event: ev.Event) -> Sequence[ev.Event]:
+        """Return no events: what runs on a server that somebody has closed goes on."""
+        return ()
+
+    def next_ms(self) -> int | None:
+        """Time to ask the host for reports again; None if there are none."""
+        return 0 if self._fresh else None
+
+    def _note_problem(self, words: str) -> None:
+        """Note why the host cannot be looked at, and report it if it is new."""
+        if words != self.problem:
+            self.problem = words
+            self._on_problem(words)
+
+    def _wait_after(self, failures: int) -> None:
+        """Wait after so many failures to look in a row, twice as long each time, up to a minute."""
+        self._stop.wait(min(60.0, self._every_s * 2 ** (failures - 1)))

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -141,10 +141,9 @@ class Door:
         log: AccessLog | None = None,
         *,
         behind_proxy: bool = False,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._app, self._watch, self._hosts, self._log = app, watch, hosts, log
-        self._behind_proxy, self._clock = behind_proxy, clock
+        self._behind_proxy = behind_proxy
         self._process, self._numbers = secrets.token_hex(8), itertools.count(1)
         self._lines: list[Mapping[str, object]] = []
         """Lines for the log of the requests that have ended in this round of the event loop."""
@@ -180,7 +179,7 @@ class Door:
         seconds = time.perf_counter() - begun
         self._watch.answered(method, status, seconds)
         if self._log is not None:
-            line = {"at_ms": round(1000 * self._clock()), "request": of["request"], "address": of["address"]}
+            line = {"at_ms": round(1000 * time.time()), "request": of["request"], "address": of["address"]}
             line |= {"by": of.get("by", ""), "method": method, "path": scope["path"], "status": status}
             if not self._lines:
                 asyncio.get_running_loop().call_soon(self._write, self._log)

@@ -117,10 +117,6 @@ class StandIn:
         self._reach()
         return [copy.deepcopy(one) for key, one in self.objects.items() if key[0] == kind]
 
-    def changes(self, kind: str, seconds: float) -> Iterator[None]:
-        self._reach()
-        return iter(())
-
     def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
         yield "", self.list(kind)
         yield from self.coming

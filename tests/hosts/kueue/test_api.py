@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def test_a_workload_is_nominated_and_admitted(tmp_path: Path) -> None:
         dispatcher = Dispatcher(api, workers)
         (decision,) = dispatcher.turn()
         assert (decision.done, decision.error) == (True, "")
-        assert next(api.changes("Workload", 1)) is None
+        with closing(api.follow("Workload")) as found:
+            assert [next(found)[0], next(found)[0]] == ["", "MODIFIED"]
     assert clusters.status("w")["nominatedClusterNames"] == ["west"]
     assert clusters.manager.events[0][:2] == ("w", "Nominated")
     clusters.kueue.turn()

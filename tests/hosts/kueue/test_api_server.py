@@ -6,7 +6,7 @@ Kueue's own controllers are not here; a stand-in does what they do, and refuses 
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
@@ -247,7 +247,8 @@ def test_a_version_that_is_forgotten_is_410(real: Real) -> None:
     """Turns look at everything, so a watch that has to start again misses nothing."""
     submit(real)
     manager, _ = real.apis()
-    assert next(manager.changes("Workload", 5)) is None
+    with closing(manager.follow("Workload")) as found:
+        assert next(found)[0] == ""
     with pytest.raises(ApiError) as gone, manager._explained():
         next(iter(manager._client.watch(manager._resource("Workload"), namespace="*", resource_version="1")))
     assert gone.value.status == 410

@@ -50,10 +50,6 @@ class KubeApi(Protocol):
         """All objects of a kind of Kueue's, as they are stored, each with its kind."""
         ...
 
-    def changes(self, kind: str, seconds: float) -> Iterator[None]:
-        """One item for every change of an object of a kind of Kueue's, for so long."""
-        ...
-
     def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
         """All objects of a kind, with an empty text, and then without end each one that changes, with ``ADDED``,
         ``MODIFIED`` or ``DELETED``."""
@@ -150,13 +146,6 @@ class LightkubeApi:
         """List Kueue's objects of a kind in all namespaces."""
         with closing(self.follow(kind)) as found:
             return next(found)[1]
-
-    def changes(self, kind: str, seconds: float) -> Iterator[None]:
-        """Wait for changes of Kueue's objects of a kind, and yield at each."""
-        where = {"namespace": "*"} if kind in NAMESPACED else {}
-        with self._explained():
-            for _ in self._client.watch(self._resource(kind), server_timeout=max(1, int(seconds)), **where):
-                yield
 
     def follow(self, kind: str) -> Generator[tuple[str, Objects], None, None]:
         """List the Workloads, or other objects of a kind, and then follow their changes."""

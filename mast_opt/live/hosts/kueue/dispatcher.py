@@ -17,6 +17,7 @@ from mast_opt.live.hosts.kueue.manager_snapshot import CHECK, PENDING, ManagerSn
 from mast_opt.live.hosts.kueue.nomination import Advice, DispatchParams, advise
 from mast_opt.live.hosts.kueue.patches import Patch
 from mast_opt.live.hosts.kueue.reading import Object
+from mast_opt.live.hosts.kueue.watched import WatchedApi
 
 DISPATCHER = "mast-opt.io/dispatcher"
 """Value of ``multiKueue.dispatcherName`` in Kueue's configuration."""
@@ -91,9 +92,10 @@ class Dispatcher:
 
     def run(self, stop: threading.Event, on_turn: Callable[[Sequence[Decision]], None], every_s: float = 5.0) -> None:
         """Take turns until ``stop`` is set: at every change of a workload of the manager, and every so often. Errors of
-        the manager are waited out, twice as long each time, up to a minute."""
+        the manager are waited out, twice as long each time, up to a minute. The manager is closed at the end."""
         changed = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(stop, changed, every_s), daemon=True)
+        watch = WatchedApi(self._manager, changed.set, every_s)
+        watcher = threading.Thread(target=watch.follow_on, daemon=True)
         watcher.start()
         failures = 0
         while not stop.is_set():
@@ -108,18 +110,8 @@ class Dispatcher:
                 stop.wait(min(60.0, every_s * 2 ** (failures - 1)))
             else:
                 changed.wait(every_s)
+        watch.close()
         watcher.join(timeout=1)
-
-    def _watch(self, stop: threading.Event, changed: threading.Event, every_s: float) -> None:
-        """Wait for changes of Workloads in a thread, and signal each."""
-        while not stop.is_set():
-            try:
-                for _ in self._manager.changes("Workload", 60):
-                    changed.set()
-                    if stop.is_set():
-                        return
-            except ApiError:  # turns go on without it
-                stop.wait(every_s)
 
     # --- looking ---
 

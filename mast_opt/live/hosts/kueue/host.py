@@ -33,8 +33,7 @@ from mast_opt.live.hosts.kueue.patches import Patch
 from mast_opt.live.hosts.kueue.places import places_of
 from mast_opt.live.hosts.kueue.watched import WatchedApi
 from mast_opt.live.hosts.protocol import Attempt, Can
-from mast_opt.live.hosts.tracking import Phase, Task
-from mast_opt.live.loop.commands import Command
+from mast_opt.live.hosts.tracking import Phase, SharedHost, Task
 from mast_opt.live.loop.events import Event
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -54,7 +53,7 @@ class _Nomination:
     """Version of the object that was last changed, and what to."""
 
 
-class KueueHost:
+class KueueHost(SharedHost[JobTracker]):
     """Host that runs jobs as workloads of Kueue, in clusters that a manager of MultiKueue knows.
 
     Args:
@@ -88,22 +87,15 @@ class KueueHost:
     ) -> None:
         self._manager, self._workers = manager, dict(workers)
         self._params = params or DispatchParams()
-        self._shadow, self._every_s, self._ticks = shadow, every_s, ticks
+        self._shadow, self._ticks = shadow, ticks
         self._replicas = {} if replicas is None else replicas
-        self._tracker = JobTracker(self._replicas, self._params.priorities, limit_grace_s)
-        self._lock = threading.RLock()
+        tracker = JobTracker(self._replicas, self._params.priorities, limit_grace_s)
+        super().__init__(tracker, "Kueue starts jobs and makes room for them", every_s, on_problem)
         self._reader = Reader()
         self._snapshot: ManagerSnapshot | None = None
-        self._fresh = False
         self._nominations: dict[str, _Nomination] = {}
         self._clears: bool | None = None
-        self.problem = ""
-        """Reason why the manager cannot be looked at; empty while it can."""
-        self._on_problem = on_problem
-        self._call: Callable[[], None] = lambda: None
-        self._due = threading.Event()
         self._changed = threading.Event()
-        self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._events: ThreadPoolExecutor | None = None
         """Writes what is for readers only; without it, it is written at once."""
@@ -126,10 +118,6 @@ class KueueHost:
         with self._lock:
             self._tracker.resume(jobs)
             self._fresh = True
-
-    def listen(self, call: Callable[[], None]) -> None:
-        """Let the Kueue host call this function whenever there are reports."""
-        self._call = call
 
     def begin(self) -> None:
         """Look at the clusters and act in threads from now on, until ``close``."""
@@ -154,13 +142,6 @@ class KueueHost:
         for api in (self._manager, *self._workers.values()):
             api.close()
 
-    def carry_out(self, now_ms: int, command: Command) -> None:
-        """Carry out a command, in the thread of the host."""
-        with self._lock:
-            self._tracker.carry_out(command, "Kueue starts jobs and makes room for them")
-            self._fresh = True
-        self._due.set()
-
     def reports(self, now_ms: int) -> Sequence[Event]:
         """Events that the workloads have brought since the last call."""
         with self._lock:
@@ -168,14 +149,6 @@ class KueueHost:
             found = self._tracker.reports(self._snapshot, now_ms) if self._snapshot is not None else []
         self._due.set()
         return found
-
-    def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
-        """Return no events of Kueue: what runs on a quota that somebody has closed goes on."""
-        return ()
-
-    def next_ms(self) -> int | None:
-        """Time to ask the Kueue host for reports again; None if there are none."""
-        return 0 if self._fresh else None
 
     def unenforced(self) -> str:
         """Number of workloads whose job nobody ends at their limits, in words; empty if there are none."""
@@ -199,12 +172,6 @@ class KueueHost:
             self._snapshot, self._fresh = snapshot, True
         self._note_problem("")
         return snapshot
-
-    def _note_problem(self, words: str) -> None:
-        """Note what is wrong with the API servers, and report it if it is new."""
-        if words != self.problem:
-            self.problem = words
-            self._on_problem(words)
 
     def step(self) -> None:
         """Look at the clusters once, and write what is due for their workloads. Raises ApiError if the manager cannot
@@ -233,7 +200,7 @@ class KueueHost:
             except ApiError as error:
                 failures += 1
                 self._note_problem(str(error))
-                self._stop.wait(min(60.0, self._every_s * 2 ** (failures - 1)))
+                self._wait_after(failures)
                 self._changed.set()
                 self._due.set()
 

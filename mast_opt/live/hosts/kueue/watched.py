@@ -79,10 +79,6 @@ class WatchedApi:
             kept = self._others[kind] = now, self._api.list(kind)
         return kept[1]
 
-    def changes(self, kind: str, seconds: float) -> Iterator[None]:
-        """Wait for changes of objects of a kind."""
-        return self._api.changes(kind, seconds)
-
     def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
         """List the objects of a kind, and then follow their changes."""
         return self._api.follow(kind)

@@ -17,9 +17,8 @@ from mast_opt.live.hosts.protocol import Attempt, Can
 from mast_opt.live.hosts.slurm.reading import Cluster, cluster_of, printed, texts_now
 from mast_opt.live.hosts.slurm.request import number
 from mast_opt.live.hosts.slurm.specs import running_spec_of, servers_of, spec_of, state_of
-from mast_opt.live.hosts.tracking import Phase, Task, Tracker, taken_over
+from mast_opt.live.hosts.tracking import Phase, SharedHost, Task, Tracker, taken_over
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Command
 from mast_opt.live.loop.events import Event
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
@@ -61,7 +60,7 @@ class RealPrograms:
         printed(words, self._limit_s)
 
 
-class SlurmHost:
+class SlurmHost(SharedHost[Tracker]):
     """Host that runs the held jobs of a Slurm cluster.
 
     Args:
@@ -84,17 +83,11 @@ class SlurmHost:
         every_s: float = 5.0,
         on_problem: Callable[[str], object] = lambda words: None,
     ) -> None:
+        super().__init__(Tracker(), "Slurm starts and stops jobs", every_s, on_problem)
         self._limit_grace_s = limit_grace_s
-        self._programs, self._every_s, self._on_problem = programs, every_s, on_problem
-        self._tracker = Tracker()
-        self._lock = threading.RLock()
+        self._programs = programs
         self._cluster: Cluster | None = None
         self._jobs: dict[str, Mapping[str, Any]] = {}
-        self._fresh = False
-        self.problem = ""
-        """Reason why Slurm cannot be looked at; empty while it can."""
-        self._call: Callable[[], None] = lambda: None
-        self._due, self._stop = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def servers(self) -> tuple[Server, ...]:
@@ -116,10 +109,6 @@ class SlurmHost:
                 self._tracker.tasks[one.name] = taken_over(one, key, home)
             self._fresh = True
 
-    def listen(self, call: Callable[[], None]) -> None:
-        """Let the Slurm host call this function whenever there are reports."""
-        self._call = call
-
     def begin(self) -> None:
         """Look at Slurm and act in a thread from now on, until ``close``."""
         self._thread = threading.Thread(target=self._run, name="mast-opt slurm", daemon=True)
@@ -132,26 +121,11 @@ class SlurmHost:
         if self._thread is not None:
             self._thread.join()
 
-    def carry_out(self, now_ms: int, command: Command) -> None:
-        """Carry out a command, in the thread of the Slurm host."""
-        with self._lock:
-            self._tracker.carry_out(command, "Slurm starts and stops jobs")
-            self._fresh = True
-        self._due.set()
-
     def reports(self, now_ms: int) -> Sequence[Event]:
         """Events of Slurm's jobs and nodes since the last call."""
         with self._lock:
             self._fresh = False
             return [] if self._cluster is None else list(self._reports(self._cluster))
-
-    def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
-        """Return no events of Slurm: what runs on a node that somebody has closed goes on."""
-        return ()
-
-    def next_ms(self) -> int | None:
-        """Time to ask the Slurm host for reports again; None if there are none."""
-        return 0 if self._fresh else None
 
     def unenforced(self) -> str:
         """Partitions in which Slurm ends no job for its limit, in words; empty if there are none."""
@@ -195,11 +169,9 @@ class SlurmHost:
                 failures, words = 0, ""
             except InputError as error:
                 failures, words = failures + 1, str(error)
-            if words != self.problem:
-                self.problem = words
-                self._on_problem(words)
+            self._note_problem(words)
             if failures:
-                self._stop.wait(min(60.0, self._every_s * 2 ** (failures - 1)))
+                self._wait_after(failures)
 
     # --- acting ---
 

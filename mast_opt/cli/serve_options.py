@@ -109,15 +109,11 @@ def is_url(state: str) -> bool:
 
 def store_of(state: str) -> SqlStore:
     """The store that ``mast-opt serve`` keeps its log in."""
-    if is_url(state):
-        from mast_opt.live.store.postgresql import open_postgresql
+    from mast_opt.live.service.snapshot_child import opened
 
-        return open_postgresql(state)
-    if "://" in state:
+    if "://" in state and not is_url(state):
         raise UsageError(f"--state {state!r}; expected a folder or postgresql://…")
-    from mast_opt.live.store.sqlite import open_sqlite
-
-    return open_sqlite(Path(state))
+    return opened(state)
 
 
 def servers_of(fleet: Path | None) -> tuple[Server, ...]:

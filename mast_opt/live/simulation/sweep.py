@@ -115,14 +115,6 @@ def _params_of(policy: str, seed: int, given: Mapping[str, str]) -> tuple[tuple[
     return tuple(sorted(own.items()))
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """Arguments of a worker; it can be pickled."""
-
-    trace: JobTrace
-    cell: Cell
-
-
 def run_sweep(
     trace: JobTrace,
     cells: Sequence[Cell],
@@ -158,7 +150,7 @@ def run_sweep(
         with WorkerProcesses(size) if processes else nullcontext() as workers:
 
             def done(cell: Cell) -> None:
-                result = _result(workers, _Task(trace, cell), cancel)
+                result = _result(workers, trace, cell, cancel)
                 if result is not None:
                     if folder is not None:
                         _store(folder, result, digest)
@@ -169,22 +161,23 @@ def run_sweep(
     return [found[cell] for cell in cells if cell in found]
 
 
-def _result(workers: WorkerProcesses | None, task: _Task, cancel: threading.Event) -> CellResult | None:
+def _result(workers: WorkerProcesses | None, trace: JobTrace, cell: Cell, cancel: threading.Event) -> CellResult | None:
     """The result of a sweep's run, which is made here if its worker is lost; None where the sweep was cancelled."""
     try:
         if workers is not None:
             with suppress(WorkerLost):
-                return CellResult(task.cell, workers.run(run_cell, task, cancel.is_set))
-        return None if cancel.is_set() else CellResult(task.cell, run_cell(task, cancel))
+                return CellResult(cell, workers.run(run_cell, (trace, cell), cancel.is_set))
+        return None if cancel.is_set() else CellResult(cell, run_cell((trace, cell), cancel))
     except Interrupted:
         return None
 
 
-def run_cell(task: _Task, cancel: threading.Event) -> dict[str, Any]:
-    """The metrics of one run. Raises Interrupted once ``cancel`` is set."""
-    cell, window = task.cell, task.cell.window
+def run_cell(task: tuple[JobTrace, Cell], cancel: threading.Event) -> dict[str, Any]:
+    """The metrics of one run of a trace. Raises Interrupted once ``cancel`` is set."""
+    trace, cell = task
+    window = cell.window
     until_ms = None if window.until_s is None else round(window.until_s * SECOND_MS)
-    jobs = variant(task.trace, cell.load, cell.seed)
+    jobs = variant(trace, cell.load, cell.seed)
     given = dict(cell.params)
     done = run_trace(jobs, cell.policy, given, slow=cell.slow, until_ms=until_ms, stop=cancel.is_set)
     if cancel.is_set() or not done.complete:

@@ -1,7 +1,4 @@
-"""Events, commands and checks of what is stored.
-
-With msgspec (extra ``serve``) events are written and read several times as fast; both ways read what the other writes.
-"""
+"""Events, commands and checks of what is stored."""
 
 import hashlib
 import json
@@ -9,14 +6,10 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, cast
 
-try:
-    import msgspec
-except ImportError:
-    msgspec = None  # type: ignore[assignment]
+import msgspec
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import shown
-from mast_opt.live.loop.event_log import LogError, event_of, fields_of
 from mast_opt.live.loop.events import EVENTS, Stored
 from mast_opt.live.store.errors import CorruptStore
 from mast_opt.live.store.schema import LOG_FORMAT
@@ -25,21 +18,15 @@ CHAIN_BYTES = 8
 START = bytes(CHAIN_BYTES)
 """Chain before the first event."""
 dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False).encode
+ENCODER = msgspec.json.Encoder()
+"""Writes the events."""
 
 
 def body_of(stored: Stored) -> tuple[str, str | None, str]:
     """Kind, job and body of an event as the store keeps it."""
     event = stored.event
     job = getattr(event, "job", None)
-    if msgspec is not None:
-        return type(event).__name__, job, _quick_encoder().encode(_stated(event)).decode()
-    return type(event).__name__, job, dumps(fields_of(event))
-
-
-@cache
-def _quick_encoder() -> msgspec.json.Encoder:
-    """Encoder of events for the store."""
-    return msgspec.json.Encoder()
+    return type(event).__name__, job, ENCODER.encode(_stated(event)).decode()
 
 
 @cache
@@ -85,8 +72,6 @@ def event_from(row: tuple[int, int, int, str, str, str | None]) -> Stored:
             )
         if kind not in EVENTS:
             raise CorruptStore(f"event {seq} is a {shown(kind)}, which this version does not know: use a later version")
-        if msgspec is not None:
-            return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body), by or "")
-        return Stored(seq, at_ms, event_of(kind, json.loads(body)), by or "")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogError, UsageError) as error:
+        return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body), by or "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
         raise CorruptStore(f"event {seq} cannot be read: {shown(str(error))}") from error

@@ -153,9 +153,7 @@ class JobPlacement(GroupedProblem["Plan"]):
         reads[self.reads.job, self.reads.dataset] = True
         alike = np.column_stack([jobs.tier, jobs.tenant, jobs.credit_milli, jobs.submitted_ms, jobs.limit_ms, reads])
         differs = (alike[parts.job] != alike[parts.job - again]).any(axis=1)
-        check.wrong(
-            "parts.job", again & differs, "a part of the tier, tenant, credit, age, limit and reads of that before"
-        )
+        check.wrong("parts.job", again & differs, ALIKE)
         further = np.zeros(len(jobs), np.bool_)
         further[parts.job[again]] = True
         check.wrong("jobs.value_milli", further & (jobs.value_milli > 0), f"0, {IN_FIRST}")

@@ -1,7 +1,6 @@
 """Batch admission of a job queue (exhaustive): in order, each job is placed for good, or found to fit nowhere."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -48,8 +47,8 @@ def admit_in_order(
         if is_part[j]:
             found = place_parts(batch, int(j), how) if batch.problem.counts_once[j] else None
             if found is not None:
-                found.carry_out(batch)
-                unproven += found.unproven
+                admit_parts(batch, int(j), found)
+                unproven += sum(not offer.proven for _, offer in found.offers)
             continue
         job = batch.request(int(j))
         if remember and failures.known(job):
@@ -63,33 +62,21 @@ def admit_in_order(
     return unproven
 
 
-@dataclass(frozen=True, eq=False)
-class PartPlacement:
-    """The bid for all parts of a job."""
+def admit_parts(batch: BatchState, first: int, found: PartsBid, limit: int = 0, cost: int = 0) -> list[int]:
+    """Admit all parts of a job as a bid says; returns the pending jobs that wait again for them.
 
-    first: int
-    """The first part of the job."""
-    bid: PartsBid
-
-    @property
-    def unproven(self) -> int:
-        """Parts with victims that are not proven to be the cheapest."""
-        return sum(not offer.proven for _, offer in self.bid.offers)
-
-    def carry_out(self, batch: BatchState, limit: int = 0, cost: int = 0) -> list[int]:
-        """Admit the parts; returns the pending jobs that wait again for them.
-
-        Args:
-            limit, cost: what stopping a part would take, see ``state``.
-        """
-        ejected = batch.evict(self.bid.victims)
-        for part, offer in self.bid.offers:
-            j = self.first + part
-            batch.admit(j, batch.request(j), offer.placed, NOBODY, limit, cost)
-        return ejected
+    Args:
+        first: the first part of the job.
+        limit, cost: what stopping a part would take, see ``state``.
+    """
+    ejected = batch.evict(found.victims)
+    for part, offer in found.offers:
+        j = first + part
+        batch.admit(j, batch.request(j), offer.placed, NOBODY, limit, cost)
+    return ejected
 
 
-def place_parts(batch: BatchState, first: int, how: Place) -> PartPlacement | None:
+def place_parts(batch: BatchState, first: int, how: Place) -> PartsBid | None:
     """The best of all places for all parts of a job, see ``PartSearch``; None if none takes them. The batch is as
     before.
 
@@ -108,5 +95,4 @@ def place_parts(batch: BatchState, first: int, how: Place) -> PartPlacement | No
         finally:
             batch.all_groups = every
 
-    found = PartSearch(batch.state, batch.layout, requests, whole, batch.price(first), offer, True).best()
-    return None if found is None else PartPlacement(first, found)
+    return PartSearch(batch.state, batch.layout, requests, whole, batch.price(first), offer, True).best()

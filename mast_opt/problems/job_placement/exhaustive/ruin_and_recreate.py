@@ -41,7 +41,7 @@ from mast_opt.problems.job_placement.engine.feasibility import NOWHERE, Request,
 from mast_opt.problems.job_placement.engine.preemption.victim_search import cheapest
 from mast_opt.problems.job_placement.engine.server_selection import TIGHT
 from mast_opt.problems.job_placement.engine.state import VICTIM
-from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively, place_parts
+from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, admit_parts, exhaustively, place_parts
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
 from mast_opt.problems.job_placement.exhaustive.capacity_prices import capacity_prices
 from mast_opt.problems.job_placement.exhaustive.objective import TermPrices, term_prices_of
@@ -140,9 +140,9 @@ class EvictionLocalSearch:
     def _admitted_parts(self, batch: BatchState, first: int) -> list[int]:
         """Admit all parts of a job, like ``_admitted`` for one."""
         found = place_parts(batch, first, self._offer)
-        if found is None or found.bid.cost >= self.rejected[first]:
+        if found is None or found.cost >= self.rejected[first]:
             return []
-        return found.carry_out(batch, int(batch.problem.queue_tier[first]) + 1, int(self.rejected[first]))
+        return admit_parts(batch, first, found, int(batch.problem.queue_tier[first]) + 1, int(self.rejected[first]))
 
     def _offer(self, batch: BatchState, j: int, job: Request) -> BestBid | None:
         """The cheapest way to admit a part, as a bid."""

@@ -73,9 +73,9 @@ def host_over(
         run.say(f"{host.capitalize()}: {words or 'it can be reached again'}.")
 
     if host == "slurm":
-        from mast_opt.live.hosts.slurm.host import RealPrograms, SlurmHost
+        from mast_opt.live.hosts.slurm.host import Programs, SlurmHost
 
-        return SlurmHost(RealPrograms(patience_s), limit_grace_s=limit_grace_s, on_problem=on_problem)
+        return SlurmHost(Programs(patience_s), limit_grace_s=limit_grace_s, on_problem=on_problem)
     from mast_opt.live.hosts.kueue.host import KueueHost
 
     manager, workers, replicas = kueue.connected()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mast_opt.core.errors import InputError
+from mast_opt.live.hosts.slurm.host import Programs
 from mast_opt.live.hosts.slurm.reading import PROGRAMS
 
 NODES = ("east", "west")
@@ -15,8 +16,8 @@ CONFIG = "ClusterName = demo\nSelectTypeParameters = CR_CORE\nKillWait = 1 sec\n
 PARTITION = "PartitionName=batch Nodes=east,west Default=YES PriorityTier=1 State=UP MaxTime=UNLIMITED"
 
 
-class SlurmStandIn:
-    """Slurm's programs; see ``Programs``."""
+class SlurmStandIn(Programs):
+    """Programs of a Slurm that is not there."""
 
     def __init__(self) -> None:
         self.gpus = dict.fromkeys(NODES, 8)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import InputError
-from mast_opt.live.hosts.slurm.host import RealPrograms, SlurmHost
+from mast_opt.live.hosts.slurm.host import Programs, SlurmHost
 from mast_opt.live.hosts.slurm.reading import cluster_of
 from mast_opt.live.hosts.slurm.specs import servers_of, spec_of
 from mast_opt.live.loop.commands import Drop
@@ -135,9 +135,9 @@ def test_trouble_ends_in_a_message_and_leaves_jobs_as_they_are(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="sinfo is missing; expected Slurm's programs here"):
-        SlurmHost(RealPrograms()).servers()
+        SlurmHost(Programs()).servers()
     with pytest.raises(InputError, match="scontrol is missing"):
-        RealPrograms().call("scontrol", "release", "1")
+        Programs().call("scontrol", "release", "1")
     world = SlurmWorld()
     world.begin(store)
     world.submit("a", 8)

@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from mast_opt.core.errors import InputError
 from mast_opt.live.hosts.kueue.jobs import shares_at
@@ -29,20 +29,8 @@ ENDED = {"CANCELLED": "it was cancelled", "TIMEOUT": "it reached its time limit"
 ALIVE = ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "REQUEUED", "REQUEUE_HOLD")
 
 
-class Programs(Protocol):
-    """Slurm's programs. Every method raises InputError where one is missing, fails or is late."""
-
-    def texts(self) -> tuple[Mapping[str, str], int]:
-        """Texts that the programs of ``PROGRAMS`` print, and the time."""
-        ...
-
-    def call(self, *words: str) -> None:
-        """Call a program that changes something."""
-        ...
-
-
-class RealPrograms:
-    """Slurm's programs on this machine.
+class Programs:
+    """Slurm's programs on this machine. Every method raises InputError where one is missing, fails or is late.
 
     Args:
         limit_s: how long each of them may take.
@@ -52,7 +40,7 @@ class RealPrograms:
         self._limit_s = limit_s
 
     def texts(self) -> tuple[Mapping[str, str], int]:
-        """Call the programs that print the state of a Slurm cluster."""
+        """Texts that the programs of ``PROGRAMS`` print, and the time."""
         return texts_now(self._limit_s)
 
     def call(self, *words: str) -> None:

@@ -32,7 +32,7 @@ BUDGET = {
     "planner/io": 3372,
     "planner/proof": 1439,
     "planner/report": 2971,
-    "planner/solving": 2538,
+    "planner/solving": 2539,
     "problems/backends": 1852,
     "problems/data_placement": 14903,
     "problems/job_placement": 12694,

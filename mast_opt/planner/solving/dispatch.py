@@ -217,8 +217,8 @@ def _with_plan(solution: Solution[PlanT], plan: PlanT | None, verdict: Verdict) 
 
 
 def _whole(settling: Settling | None, solution: Solution[PlanT], request: Request[PlanT]) -> Solution[PlanT]:
-    """The solution without parts of work that are too small to be moved, where it then is as good as the last pass
-    allows. What is frozen, or equals a plan to stay near, stays as it is."""
+    """The solution without parts of work that are too small to be moved, where that and the last pass together cost no
+    more than the pass may. What is frozen, or equals a plan to stay near, stays as it is."""
     assert solution.plan is not None
     assert solution.verdict is not None
     assert solution.objective is not None
@@ -227,7 +227,8 @@ def _whole(settling: Settling | None, solution: Solution[PlanT], request: Reques
     if request.freeze or plan is solution.plan or (last is not None and last.reference == "near" and not last.rows):
         return solution
     verdict = kind.verification.verify(problem, plan)
-    most = most_allowed(solution.status, solution.objective, solution.bound, gap)
+    found = solution.objective - (0.0 if last is None else last.price)
+    most = max(solution.objective, most_allowed(solution.status, found, solution.bound, gap))
     fewest = settling.rows(solution.plan) if settling is not None and last is not None else 0
     near = settling is None or last is None or last.reference != "near" or settling.rows(plan) <= fewest
     if not near or not as_good(problem, verdict, before, most):

@@ -134,7 +134,7 @@ T = TypeVar("T", bound=Tracker)
 
 
 class SharedHost(Generic[T]):
-    """What the hosts that other users share have in common: reports come from a thread that looks every so often.
+    """Common part of the hosts that other users share: reports come from a thread that looks every so often.
 
     Args:
         tracker: of the jobs.

@@ -10,11 +10,12 @@ import numpy as np
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
 from mast_opt.core.wording import RESTORE, counted, gpus, listed, named
 from mast_opt.problems.data_placement.migration.lateness import lateness
+from mast_opt.problems.data_placement.migration.over_supply import over_after
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.steps import RunStep, Step
-from mast_opt.problems.data_placement.migration.waiting_work import over_after, waits, with_starts
+from mast_opt.problems.data_placement.migration.waiting_work import waits, with_starts
 from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices

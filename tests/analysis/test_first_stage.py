@@ -83,7 +83,7 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
     assert sorted((move.day or 0, move.action, move.what) for move in order.moves if move.action != "delete") == [
         (0, "copy", "data-first"),
         (0, "start", "first"),
-        (0, "start", "second"),
+        (0, "wait", "second"),
         (1, "copy", "data-first"),
         (1, "move", "first"),
         (1, "start", "second"),
@@ -94,7 +94,8 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
     assert without_gpus_day_by_day(one.problem, order, mast_opt.steps(one.problem, one.first).waves) > 1
     assert one.way.days == order.days
     assert [len(found) for found in order.waiting] == [1, 0]
-    assert [move.gpus_missing for move in order.moves if move.action == "start"] == [0.0, 4.0, 0.0]
+    assert [move.gpus_missing for move in order.moves if move.action in ("start", "wait")] == [0.0, 4.0, 0.0]
+    assert (started.origin, started.destination) == ("waits: full a100", "full a100")
     down = stopped_sections(mast_opt.steps(one.problem, one.first))[0]
     assert [row[-4:] for row in down.rows] == [
         (1, 1, None, None),
@@ -136,6 +137,11 @@ def without_gpus_day_by_day(problem: DataPlacement, order: Order, stage: int) ->
         steps = [one for one in order.moves if (one.wave >= stage) == second and (not second or one.day == day)]
         for move in (one for one in steps if one.unit == "GPUs"):
             share, w = round(1000 * (move.share or 0.0)), p.workloads.labels.index(move.what)
+            if move.source == move.target and move.from_type == move.gpu_type:
+                key = move.what, move.target, move.gpu_type
+                assert move.action == "stop" or lacks[key] > 0
+                lacks[key] += (move.amount or 0.0) * (1 if move.action == "stop" else -1)
+                continue
             if move.source is not None:
                 kind = move.from_type if move.target else move.gpu_type
                 key = move.what, move.source, kind
@@ -144,12 +150,7 @@ def without_gpus_day_by_day(problem: DataPlacement, order: Order, stage: int) ->
                 runs[move.what] -= share
             if move.target is not None:
                 key = move.what, move.target, move.gpu_type
-                if move.action == "start" and runs[move.what] + share > 1000:
-                    assert lacks[key] > 0
-                    lacks[key] -= move.amount or 0.0
-                else:
-                    runs[move.what] += share
-                    asked[key], lacks[key] = asked[key] + (move.amount or 0.0), lacks[key] + move.gpus_missing
+                asked[key], lacks[key] = asked[key] + (move.amount or 0.0), lacks[key] + move.gpus_missing
         if not second:
             lacks |= {(row.what, row.region, row.gpu_type): row.missing for row in order.waiting[0]}
         rows = {

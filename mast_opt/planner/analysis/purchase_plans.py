@@ -172,7 +172,7 @@ def _from_today(chain: Chain, question: Question, steps: Steps, plan: object) ->
         + ("is within reach of" if stuck else "was found in time from")
         + " the plan before"
     )
-    words += "; the one shown begins from today"
+    words += "; the one shown begins from today. More time, or a plan of the first period by '--plan', may mend it"
     if way.days is not None:
         allowed = plain(float(chain.rolling.days(last.instance)))
         words += f" and takes {counted(way.days, 'day')} from the plan before, where copies may take {allowed}"

@@ -68,8 +68,9 @@ MOVE_FIRST = (
 )
 """Note on the dates of orders."""
 CHAINED = (
-    "Each plan is at the target and begins with the one before, with all that is bought by then. In 'solve' and "
-    "'periods' GPUs over the supply only have a price: the limit overload_gpus = 0 holds a target of 1 there."
+    "Each plan is at the target and, unless a note says otherwise, begins with the one before, with all that is "
+    "bought by then. In 'solve' and 'periods' GPUs over the supply only have a price: the limit overload_gpus = 0 "
+    "holds a target of 1 there."
 )
 """Note on the plans behind the orders."""
 OVER_SUPPLY = (
@@ -545,7 +546,7 @@ def _costs_of_the_way(periods: Sequence[Period[Any]]) -> list[str]:
     """Sentences on work that stops, remote reads, and steps that take longer than they may, by period."""
     words = []
     for one in periods:
-        stopped = [f"{row.what} ({in_gpus(row.gpus)})" for row in one.way.stopped]
+        stopped = [f"{row.what} ({in_gpus(row.gpus)})" for row in one.way.stopped if noticed(row.gpus, "gpus")]
         parts = [f"stops {list_of(stopped)} on the way"] if stopped else []
         remote = one.solution.verdict.metrics.get("remote_tb_per_day", 0.0) if one.solution.verdict else 0.0
         parts += [f"reads {plain(remote)} TB a day remotely"] if noticed(remote, "remote_tb_per_day") else []

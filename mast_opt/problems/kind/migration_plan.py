@@ -22,13 +22,13 @@ class Move:
     wave: int
     """0, 1, …"""
     action: str
-    """A verb: ``copy``, ``delete``, ``move``, ``stop``, ``start``, …"""
+    """A verb: ``copy``, ``delete``, ``move``, ``stop``, ``start``, ``wait``, …"""
     what: str
     """Label of what it is done to."""
     source: str | None
     target: str | None
-    """Place to which it goes. That of a ``stop`` is where the work waits for GPUs, and None where the plan does not
-    serve it."""
+    """Place to which it goes. That of a ``stop`` or ``wait`` is where the work waits for GPUs, None where the plan does
+    not serve it. Work that waited there starts with its own place as the source."""
     amount: float | None = None
     """Amount in ``unit``; for a copy over several days, the volume of each day."""
     day: int | None = None
@@ -53,13 +53,14 @@ class Move:
     @property
     def origin(self) -> str | None:
         """Origin of a migration step in words, with the GPU type of work that runs there."""
-        return self._place(self.source, self.gpu_type if self.target is None else self.from_type)
+        place = self._place(self.source, self.gpu_type if self.target is None else self.from_type)
+        return f"waits: {place}" if self.action == "start" and place else place
 
     @property
     def destination(self) -> str | None:
         """Destination of a migration step in words, with the GPU type of work that will run there."""
         place = self._place(self.target, self.gpu_type)
-        return f"waits: {place}" if self.action == "stop" and place else place
+        return f"waits: {place}" if self.action in ("stop", "wait") and place else place
 
     def _place(self, place: str | None, gpu_type: str | None) -> str | None:
         """Place of a migration step in words, with its GPU type."""

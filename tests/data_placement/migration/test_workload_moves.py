@@ -86,7 +86,7 @@ def test_two_workloads_that_change_sides_stop_the_smaller_one() -> None:
         ("move", "w0", "east", "west", 8),
         ("start", "w1", None, "east", 5),
     ]
-    assert answer.relief[0].endswith("1 part of workloads must stop for a while (5 GPUs), for less than a day")
+    assert answer.relief[0].endswith("running: 5 GPUs must stop for less than a day")
     assert stops_section(answer).rows == (("w1", 1.0, 5.0, 12, 0),)
     shown = moves_section(answer)
     at = [[head.title for head in shown.heads].index(name) for name in ("what", "from", "to")]
@@ -356,7 +356,7 @@ def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
     order = mast_opt.steps(problem, first, date(2026, 12, 21), then=[then])
     assert [(move.wave, move.day, move.action, move.what, move.target) for move in order.moves] == [
         (0, 0, "start", "first", "full"),
-        (0, 0, "start", "large", "full"),
+        (0, 0, "wait", "large", "full"),
         (1, 0, "copy", "data-last", "free"),
         (2, 0, "delete", "data-last", None),
         (2, 0, "start", "last", "free"),
@@ -371,7 +371,32 @@ def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
         ("large", 3, ()),
         ("last", 1, ("data-last",)),
     ]
-    assert order.notes == ("the steps to plan 2 begin with wave 2, 2026-12-21",)
+    assert order.notes == (
+        "the steps to plan 2 begin with wave 2, 2026-12-21",
+        "after deletions one copy is left of data-last (free) and data-first (free)",
+    )
+
+
+def test_work_that_loses_its_gpus_stops_before_they_are_taken() -> None:
+    """``low`` runs in ``full``; ``high``, which is more important, moves there and takes half of its GPUs."""
+    builder = DataRows("displaced", remote_reads="forbid")
+    for region in ("full", "free"):
+        builder.add_region(region, storage_tb=9, cpu_cores=9, gpus={"a100": 8})
+    for name, tier, gpus, where in (("low", 2, 8, "full"), ("high", 0, 4, "free")):
+        builder.add_dataset(f"data-{name}", size_tb=1, replicas=["full", "free"])
+        reads = {f"data-{name}": 1}
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus={"a100": gpus}, reads=reads, current_region=where)
+    problem = builder.build()
+    runs = [np.array(column) for column in ([0, 1], [0, 0], [0, 0], [1000, 1000])]
+    order = mast_opt.steps(problem, filled(problem, problem.datasets.stored, runs))
+    assert [(move.action, move.what, move.origin, move.destination, move.wave) for move in order.moves] == [
+        ("stop", "low", "full a100", "waits: full a100", 0),
+        ("move", "high", "free a100", "full a100", 1),
+    ]
+    (stop,) = order.stopped
+    assert (stop.what, stop.share, stop.gpus, stop.gpus_missing, stop.day, stop.days) == ("low", 0.5, 4.0, 4.0, 0, None)
+    part, _ = first_steps(problem, filled(problem, problem.datasets.stored, runs), 1)
+    assert [move.what for move in part.moves] == ["low"]
 
 
 def test_work_enters_a_place_only_where_it_gets_its_gpus() -> None:

@@ -13,10 +13,10 @@ from mast_opt.problems.kind.migration_plan import Move, OverAfter
 
 
 def over_after(
-    problem: DataPlacement, plan: Plan, moves: Sequence[Move], starts: Sequence[Move]
+    problem: DataPlacement, plan: Plan, moves: Sequence[Move], others: Sequence[Move]
 ) -> tuple[OverAfter, ...]:
-    """GPUs over the supply today, and once the steps of each day on which work moves are done; none without. Starts of
-    waiting work are steps of their day, and change nothing."""
+    """GPUs over the supply today, and once the steps of each day on which work moves are done; none without. The
+    others, stops and starts of waiting work, are steps of their day and change nothing."""
     p = problem
     now = float(lacking_gpus(p, _with_runs(plan, todays_cells(p, plan))).sum())
     by_day = {day: float(lacking_gpus(p, then).sum()) for day, then in _replayed(p, plan, moves)}
@@ -24,7 +24,7 @@ def over_after(
     rows, over = [OverAfter(None, 0, now)], now
     for day in days:
         over = by_day.get(day, over)
-        rows.append(OverAfter(day, sum(one.day == day for one in (*moves, *starts)), over))
+        rows.append(OverAfter(day, sum(one.day == day for one in (*moves, *others)), over))
     return tuple(rows) if len(rows) > 1 and any(noticed(one.gpus, "gpus") for one in rows) else ()
 
 

@@ -8,14 +8,14 @@ from itertools import chain
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.core.wording import RESTORE, counted, gpus, listed, named
+from mast_opt.core.wording import RESTORE, counted, in_gpus, listed, named
 from mast_opt.problems.data_placement.migration.lateness import lateness
 from mast_opt.problems.data_placement.migration.over_supply import over_after
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.steps import RunStep, Step
-from mast_opt.problems.data_placement.migration.waiting_work import waits, with_starts
+from mast_opt.problems.data_placement.migration.waiting_work import waits, with_waits
 from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
@@ -51,9 +51,8 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
     way = waits(p, plan, moves, waiting)
     missing: Missing = {(one.what, one.region, one.gpu_type): one.missing / one.gpus for one in way.waiting}
     moves = [_with_missing(one, missing) for one in moves]
-    starts = () if waiting is None else way.starts
-    over = over_after(p, plan, moves, starts)
-    moves = with_starts(moves, starts)
+    over = over_after(p, plan, moves, (*way.starts, *way.stops))
+    moves = with_waits(moves, way)
     stuck = [
         Stuck(
             p.datasets.labels[blocked.dataset],
@@ -88,22 +87,32 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
 
 
 def _with_missing(move: Move, missing: Missing) -> Move:
-    """The step of work with the GPUs that it does not get where it goes, from one on; a ``stop`` where it gets none."""
+    """The step of work with the GPUs that it does not get where it goes, from one on; where it gets none, running work
+    takes a ``stop``, and other work ``waits``."""
     amount = (move.amount or 0.0) if move.share is not None and move.target else 0.0
     lacks = amount * missing.get((move.what, move.target, move.gpu_type), 0.0)
     if lacks < min(1.0, amount * (1 - 1e-6)) or not lacks:
         return move
-    stops = move.action == "move" and amount * (1 - 1e-6) <= lacks
-    return replace(move, action="stop" if stops else move.action, gpus_missing=lacks)
+    action = {"move": "stop", "start": "wait"}[move.action] if amount * (1 - 1e-6) <= lacks else move.action
+    return replace(move, action=action, gpus_missing=lacks)
 
 
 def _waiting_stops(moves: Sequence[Move]) -> list[Stopped]:
-    """Rows of the running work that leaves its GPUs and gets none where it goes."""
-    stops = [move for move in moves if move.action == "stop" and move.target]
-    return [
-        Stopped(one.what, one.share or 0.0, one.amount or 0.0, one.day or 0, None, gpus_missing=one.gpus_missing)
-        for one in stops
-    ]
+    """Rows of the running work that leaves its GPUs and gets none where it goes, or loses them where it is."""
+    rows = []
+    for at, one in enumerate(moves):
+        if one.action == "stop" and one.target:
+            place = one.what, one.target, one.gpu_type
+            starts = [then.day or 0 for then in moves[at:] if then.action == "start" and _place(then) == place]
+            days = min(starts) - (one.day or 0) if starts else None
+            amounts = one.share or 0.0, one.amount or 0.0, one.day or 0
+            rows.append(Stopped(one.what, *amounts, days, gpus_missing=one.gpus_missing))
+    return rows
+
+
+def _place(move: Move) -> tuple[str, str | None, str | None]:
+    """Work of a migration step, and where it goes."""
+    return move.what, move.target, move.gpu_type
 
 
 def _by_tier(p: DataPlacement, moves: Sequence[Move]) -> list[Move]:
@@ -286,14 +295,15 @@ def _other_sources(p: DataPlacement, plan: Plan, found: Steps) -> tuple[str, ...
     relayed = [one for one in other if not p.datasets.stored[one.dataset, one.source]]
     if not price or not other:
         return ()
-    paid = sum(_price(price, step) * _tb_of(step) for step in copies)
+    paid, planned_usd = sum(_price(price, step) * _tb_of(step) for step in copies), copies_usd(p, plan)
     volumes = (math.fsum(map(_tb_of, relayed)), math.fsum(_tb_of(one) for one in other if one not in relayed))
     why = (
         "come from new replicas",
         "are copied from other regions than in the plan, where that is quicker or what is left",
     )
     words = " and ".join(f"{tb:,.6g} TB {one}" for tb, one in zip(volumes, why, strict=True) if tb)
-    return (f"{words}: over links, copies cost {paid:,.0f} USD instead of {copies_usd(p, plan):,.0f} USD",)
+    instead = f" instead of {planned_usd:,.0f} USD" if abs(paid - planned_usd) >= 1 else ""
+    return (f"{words}: over links, copies cost {paid:,.0f} USD{instead}",)
 
 
 def _price(price: Mapping[tuple[int, int], float], step: Step) -> float:
@@ -314,11 +324,9 @@ def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:
     if found.stops:
         mgpu = sum(stop.mgpu for stop in found.stops)
         days = max(stop.days for stop in found.stops)
-        how_long = f"at most {counted(days, 'day')}" if days else "for less than a day"
-        words.append(
-            f"no order keeps all work running: {counted(len(found.stops), 'part')} of workloads must stop for a while "
-            f"({gpus(mgpu / MILLI)} GPUs), {how_long}"
-        )
+        how_long = f"for at most {counted(days, 'day')}" if days else "for less than a day"
+        work = dict.fromkeys(p.workloads.labels[stop.part.workload] for stop in found.stops)
+        words.append(f"no order keeps all of {listed([*work])} running: {in_gpus(mgpu / MILLI)} must stop {how_long}")
     stopovers = {(step.dataset, step.region) for step in found.steps if step.hop and not step.deletes}
     if stopovers:
         names = ", ".join(f"{p.datasets.labels[i]} in {p.regions.labels[r]}" for i, r in sorted(stopovers))

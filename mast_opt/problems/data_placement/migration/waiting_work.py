@@ -67,6 +67,8 @@ class Waits:
     """((work, region, GPU type), day on which work that waits there at the beginning does so no longer)"""
     starts: tuple[Move, ...]
     """Steps by which such work gets GPUs where it waits, with the wave that frees them."""
+    stops: tuple[Move, ...]
+    """Steps by which work loses GPUs where it runs to more important work, with the wave in which that comes."""
 
 
 def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Sequence[Waiting] | None) -> Waits:
@@ -84,7 +86,7 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
     since, first = {key: way.since.get(key, 0) for key in way.missing()}, way.missing().keys()
     gets: dict[_Key, int] = {}
     due: dict[_Key, float] = defaultdict(float)
-    starts: list[Move] = []
+    starts, stops, displaced = list[Move](), list[Move](), set[_Key]()
     for wave, group in groupby(moves, key=lambda one: one.wave):
         entered: Counter[_Key] = Counter()
         left: Counter[_Key] = Counter()
@@ -96,21 +98,27 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
                 left[w, (regions[one.source], kind)] += share
             if one.target is not None and types[one.gpu_type] < kinds:
                 entered[w, (regions[one.target], types[one.gpu_type])] += share
-        for key, more in way.changed(entered, left).items():
+        for key, (more, lost) in way.changed(entered, left).items():
+            if way.waits(key) and way.noticed(key, lost):
+                stops.append(_waiting(p, wave, "stop", key, lost, day))
+                displaced.add(key)
+                due[key], more = 0.0, 0.0
             if way.waits(key):
                 since.setdefault(key, day or 0)
                 gets.pop(key, None)
             elif since.pop(key, None) is not None:
                 gets[key] = day or 0
             due[key] += more
-            if key in first and way.noticed(key, due[key]):
-                starts.append(_start(p, wave, key, due.pop(key), day))
+            known = (waiting is not None and key in first) or key in displaced
+            if known and way.noticed(key, due[key]):
+                starts.append(_waiting(p, wave, "start", key, due.pop(key), day))
     last = set(plan.run_workload.tolist())
     named = [((p.workloads.labels[w], p.regions.labels[r], p.gpu_types[k]), w, (r, k)) for w, (r, k) in first]
     return Waits(
         _rows(p, ((w, *cell, *amounts) for (w, cell), amounts in way.missing().items()), since),
         tuple((name, gets[w, cell]) for name, w, cell in sorted(named) if (w, cell) in gets and w in last),
         tuple(starts),
+        tuple(stops),
     )
 
 
@@ -142,9 +150,10 @@ class _Gpus:
             self.since[w, cell] = one.day
             self.has[cell][w] -= one.missing * MILLI
 
-    def changed(self, entered: Mapping[_Key, int], left: Mapping[_Key, int]) -> dict[_Key, float]:
-        """Let shares of work enter and leave places; returns what work there has more, without what entered."""
-        found: dict[_Key, float] = {}
+    def changed(self, entered: Mapping[_Key, int], left: Mapping[_Key, int]) -> dict[_Key, tuple[float, float]]:
+        """Let shares of work enter and leave places; returns what work there has more, without what entered, and what
+        it has lost to other work."""
+        found: dict[_Key, tuple[float, float]] = {}
         for cell in {cell for _, cell in (*entered, *left)}:
             asked, before = self.asked[cell], dict(self.has[cell])
             for sign, shares in ((1, entered), (-1, left)):
@@ -153,7 +162,10 @@ class _Gpus:
                         asked[w] = asked.get(w, 0.0) + sign * self._mgpu(w, cell, share)
             self.has[cell] = self._divided(cell, before)
             found |= {
-                (w, cell): amount - before.get(w, 0.0) - self._mgpu(w, cell, entered.get((w, cell), 0))
+                (w, cell): (
+                    amount - before.get(w, 0.0) - self._mgpu(w, cell, entered.get((w, cell), 0)),
+                    before.get(w, 0.0) - self._mgpu(w, cell, left.get((w, cell), 0)) - amount,
+                )
                 for w, amount in self.has[cell].items()
             }
         return found
@@ -198,20 +210,42 @@ class _Gpus:
         return int(self.p.option_mgpu[w, cell[1]]) * share / SHARE
 
 
-def with_starts(moves: Sequence[Move], starts: Sequence[Move]) -> list[Move]:
-    """The steps with those by which waiting work starts, after the deletions of the wave after the one that frees its
-    GPUs; in a wave of their own where that one is another day's."""
+def with_waits(moves: Sequence[Move], found: Waits) -> list[Move]:
+    """The steps with those by which work stops for others and starts where it waits.
+
+    Work that stops does so in the wave before the first step of its day that takes its place. Work that waits starts
+    after the deletions of the wave after the one that frees its GPUs, in a wave of its own where that one is another
+    day's.
+    """
     days = {one.wave: one.day for one in moves}
-    after = ((one.wave + 1, 0) if days.get(one.wave + 1) == one.day else (one.wave, 1) for one in starts)
-    placed = [*zip(after, starts, strict=True), *(((one.wave, 0), one) for one in moves)]
+    after = ((one.wave + 1, 0) if days.get(one.wave + 1) == one.day else (one.wave, 1) for one in found.starts)
+    placed = [*zip(after, found.starts, strict=True), *(((one.wave, -1), one) for one in found.stops)]
+    for one in moves:
+        taken = [
+            other.wave
+            for other in moves
+            if other.day == one.day
+            and other.action in ("move", "start")
+            and (other.target, other.gpu_type) == (one.source, one.from_type)
+        ]
+        stops = one.action == "stop" and one.target is not None and min(taken, default=one.wave) < one.wave
+        placed.append(((min(taken), -1) if stops else (one.wave, 0), one))
     waves = {wave: n for n, wave in enumerate(sorted({wave for wave, _ in placed}))}
     placed.sort(key=lambda pair: (pair[0], pair[1].action != "delete"))
     return [replace(one, wave=waves[wave]) for wave, one in placed]
 
 
-def _start(p: DataPlacement, wave: int, key: _Key, mgpu: float, day: int | None) -> Move:
-    """Step by which work gets GPUs where it waits; its wave is the one that frees them."""
+def _waiting(p: DataPlacement, wave: int, action: str, key: _Key, mgpu: float, day: int | None) -> Move:
+    """Step by which work stops or starts where it waits, in the wave of what takes or frees its GPUs."""
     w, (r, k) = key
     name, region, share = p.workloads.labels[w], p.regions.labels[r], mgpu / int(p.option_mgpu[w, k])
     amount, kind = mgpu / MILLI, p.gpu_types[k]
-    return Move(wave, "start", name, None, region, amount, day, unit="GPUs", share=share, gpu_type=kind)
+    missing = amount if action == "stop" else 0.0
+    return Move(
+        *(wave, action, name, region, region, amount, day),
+        unit="GPUs",
+        share=share,
+        gpu_type=kind,
+        from_type=kind,
+        gpus_missing=missing,
+    )

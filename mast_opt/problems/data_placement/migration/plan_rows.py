@@ -15,7 +15,7 @@ from mast_opt.problems.data_placement.migration.planner import Steps, Stop, step
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.steps import RunStep, Step
-from mast_opt.problems.data_placement.migration.waiting_work import waits, with_waits
+from mast_opt.problems.data_placement.migration.waiting_work import Waits, stops_first, waits, with_waits
 from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
@@ -48,9 +48,10 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
     ordered = (sorted(part, key=lambda move: (move.what, move.target or "")) for part in parts)
     moves = sorted(chain.from_iterable(ordered), key=lambda move: move.wave)
     moves = moves if data or not p.gone.any() else _by_tier(p, moves)
+    marked = _marked(moves, waits(p, plan, moves, waiting))
+    moves = stops_first(moves, marked)
     way = waits(p, plan, moves, waiting)
-    missing: Missing = {(one.what, one.region, one.gpu_type): one.missing / one.gpus for one in way.waiting}
-    moves = [_with_missing(one, missing) for one in moves]
+    moves = _marked(moves, way)
     over = over_after(p, plan, moves, (*way.starts, *way.stops))
     moves = with_waits(moves, way)
     stuck = [
@@ -75,7 +76,7 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
         _relief(problem, found),
         "TB",
         found.proven,
-        (*(_stopped(p, stop) for stop in found.stops), *_waiting_stops(moves), *_down(p, plan, found, missing)),
+        (*(_stopped(p, stop) for stop in found.stops), *_waiting_stops(moves), *_down(p, plan, found, _missing(way))),
         (*_notes(p, found), *_single_copies(p, found), *_other_sources(p, plan, found)),
         lost=_lost(p),
         late=lateness(p, plan, found),
@@ -84,6 +85,17 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
         remote=remote_reads(p, plan, moves),
         over_after=over,
     )
+
+
+def _marked(moves: Sequence[Move], way: Waits) -> list[Move]:
+    """The steps with the GPUs that work does not get where it goes."""
+    missing = _missing(way)
+    return [_with_missing(one, missing) for one in moves]
+
+
+def _missing(way: Waits) -> Missing:
+    """Parts of the GPUs that work does not get once a plan is carried out."""
+    return {(one.what, one.region, one.gpu_type): one.missing / one.gpus for one in way.waiting}
 
 
 def _with_missing(move: Move, missing: Missing) -> Move:

@@ -210,29 +210,36 @@ class _Gpus:
         return int(self.p.option_mgpu[w, cell[1]]) * share / SHARE
 
 
-def with_waits(moves: Sequence[Move], found: Waits) -> list[Move]:
-    """The steps with those by which work stops for others and starts where it waits.
+def stops_first(moves: Sequence[Move], marked: Sequence[Move]) -> list[Move]:
+    """The steps with work that stops in the wave before the first step of its day that takes its place.
 
-    Work that stops does so in the wave before the first step of its day that takes its place. Work that waits starts
-    after the deletions of the wave after the one that frees its GPUs, in a wave of its own where that one is another
-    day's.
+    Args:
+        moves: steps to a plan.
+        marked: the same, of which those of work that gets no GPUs where it goes are stops.
     """
+    placed = []
+    for one, mark in zip(moves, marked, strict=True):
+        place = one.source, one.from_type
+        taken = [other.wave for other in marked if other.day == one.day and (other.target, other.gpu_type) == place]
+        stops = mark.action == "stop" and one.target is not None and min(taken, default=one.wave) < one.wave
+        placed.append(((min(taken), -1) if stops else (one.wave, 0), one))
+    return _in_waves(placed)
+
+
+def with_waits(moves: Sequence[Move], found: Waits) -> list[Move]:
+    """The steps with those by which work stops for others, in the wave before, and starts where it waits, after the
+    deletions of the wave after the one that frees its GPUs; in a wave of their own where that one is another day's."""
     days = {one.wave: one.day for one in moves}
     after = ((one.wave + 1, 0) if days.get(one.wave + 1) == one.day else (one.wave, 1) for one in found.starts)
     placed = [*zip(after, found.starts, strict=True), *(((one.wave, -1), one) for one in found.stops)]
-    for one in moves:
-        taken = [
-            other.wave
-            for other in moves
-            if other.day == one.day
-            and other.action in ("move", "start")
-            and (other.target, other.gpu_type) == (one.source, one.from_type)
-        ]
-        stops = one.action == "stop" and one.target is not None and min(taken, default=one.wave) < one.wave
-        placed.append(((min(taken), -1) if stops else (one.wave, 0), one))
+    return _in_waves([*placed, *(((one.wave, 0), one) for one in moves)])
+
+
+def _in_waves(placed: Sequence[tuple[tuple[int, int], Move]]) -> list[Move]:
+    """Steps in waves that are numbered anew, deletions first."""
     waves = {wave: n for n, wave in enumerate(sorted({wave for wave, _ in placed}))}
-    placed.sort(key=lambda pair: (pair[0], pair[1].action != "delete"))
-    return [replace(one, wave=waves[wave]) for wave, one in placed]
+    ordered = sorted(placed, key=lambda pair: (pair[0], pair[1].action != "delete"))
+    return [replace(one, wave=waves[wave]) for wave, one in ordered]
 
 
 def _waiting(p: DataPlacement, wave: int, action: str, key: _Key, mgpu: float, day: int | None) -> Move:

@@ -35,7 +35,7 @@ BUDGET = {
     "planner/solving": 2539,
     "problems/backends": 1852,
     "problems/data_placement": 14950,
-    "problems/job_placement": 12694,
+    "problems/job_placement": 12696,
     "problems/kind": 2089,
     "problems/mip": 1355,
     "problems/resource_allocation": 2609,

@@ -80,7 +80,7 @@ def test_the_least_change_moves_one_large_workload_rather_than_two_small_ones() 
         builder.add_workload(name, tier=1, cpu_cores=1, gpus={"a100": gpus}, reads={"logs": 1}, current_region="home")
     found = some(mast_opt.solve(builder.build(), "highs", goal="least-change", threads=1).verdict)
     assert found.metrics["overload_gpus"] == found.metrics["new_replicas"] == 0
-    assert found.metrics["moved_workloads"] == 1
+    assert found.metrics["moved_shares"] == 1
     assert found.terms["moved_items"] == pytest.approx(1 / 4)
     assert found.terms["moved_work"] == pytest.approx(8 / 12)
 

@@ -49,7 +49,7 @@ def test_terms_and_metrics_of_the_plan() -> None:
             "stored_tb": 23,
             "copied_tb": 13,
             "new_replicas": 2,
-            "moved_workloads": 1.4,
+            "moved_shares": 1.4,
             "remote_tb_per_day": 0.4,
             "non_collocation_rate": 1 / 3,
             "storage_overhead": 4 / 19,
@@ -118,7 +118,7 @@ def test_only_the_share_that_leaves_its_region_is_moved() -> None:
     demand = 8000 + 6667 + 4000
     verdict = verify(today, PLAN)
     assert verdict.terms["moved_work"] == pytest.approx(0.3 * 6667 / demand)
-    assert verdict.metrics["moved_workloads"] == pytest.approx(0.3)
+    assert verdict.metrics["moved_shares"] == pytest.approx(0.3)
 
 
 def test_a_plan_for_nothing_has_no_denominators() -> None:

@@ -32,7 +32,7 @@ COMPARED = {
     "migration_cost": "USD once",
     "new_replicas": "copies",
     "copied_tb": "TB copied",
-    "moved_workloads": "workloads moved, by share",
+    "moved_shares": "workloads moved, by share",
     "moved_work": "work that leaves its region",
     "retyped_work": "work that leaves its GPU type",
 }

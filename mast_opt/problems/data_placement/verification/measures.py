@@ -83,7 +83,7 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
         "stored_tb": stored / MB_PER_TB,
         "copied_tb": copied / MB_PER_TB,
         "new_replicas": float(copies),
-        "moved_workloads": moved,
+        "moved_shares": moved,
         "remote_tb_per_day": far / SHARE / MB_PER_TB,
         "non_collocation_rate": len(np.unique(p.reads.workload[a.far_read])) / max(len(p.workloads), 1),
         "storage_overhead": _ratio(stored, sizes) - 1 if sizes else 0.0,

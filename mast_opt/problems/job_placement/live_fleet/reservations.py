@@ -56,8 +56,10 @@ def reservations(problem: JobPlacement, plan: Plan, waiting: Ints) -> dict[int, 
         if not left or p.first_part[j] != j:
             continue
         works = works or Works(p, plan)
-        first = works.fits_by(j, left)
-        region = max(left, key=works.free_mgpu.__getitem__) if first is None else p.regions.index(first.region)
+        each = {region: works.fits_by(j, [region]) for region in left}
+        times = {region: FOREVER if one is None else one.by_ms for region, one in each.items()}
+        region = min(left, key=lambda one: (times[one], -works.free_mgpu[one]))
+        first = each[region]
         found[j] = Reservation(j, region, first.by_ms if first else None, first.servers if first else ())
         taken.add(region)
     return found

@@ -158,8 +158,8 @@ def test_while_kernels_compile_the_start_is_what_is_kept(
     "tokens",
     [
         ("solve", "INSTANCE", "--solver", "tetris"),
-        ("pareto", "INSTANCE", "--terms", "storage,peak"),
-        ("whatif", "INSTANCE", "--scenarios", "SCENARIOS"),
+        ("pareto", "INSTANCE", "--terms", "storage,peak", "--solver", "tetris"),
+        ("whatif", "INSTANCE", "--scenarios", "SCENARIOS", "--solver", "tetris"),
         ("warm-up", "data-placement"),
     ],
     ids=lambda tokens: tokens[0],

@@ -288,7 +288,7 @@ def test_a_move_without_gpus_is_a_stop_and_remote_reads_have_days_and_prices() -
     order = mast_opt.steps(problem, plan, then=[back])
     assert [(move.action, move.destination) for move in order.moves] == [
         ("stop", "waits: two a100"),
-        ("move", "one a100"),
+        ("start", "one a100"),
     ]
     (stop,) = order.stopped
     assert (stop.what, stop.share, stop.gpus, stop.gpus_missing, stop.day, stop.days) == ("old", 1.0, 4.0, 4.0, 0, 0)

@@ -292,7 +292,7 @@ class Brute:
             "unserved_gpus": sum((gpus * one for gpus, one in zip(fewest, lost)), Fraction(0)) / 1000,
             "overload_gpus": Fraction(over) / 1000,
             "new_replicas": len(copied),
-            "moved_shares": moved,
+            "moved_workloads": moved,
             "moves": len(copied) + moved,
         }
         return all(used[name] <= most for name, most in p.limits.items())

@@ -19,8 +19,9 @@ from mast_opt.planner.solving.clock import Clock
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Steps
 from mast_opt.problems.kind.problem import PlanT, Problem
 
-PLAN_SHARE = 0.6
-"""Part of its share of the time that a period's plan gets, so that what it takes beyond that is no later one's."""
+PLAN_SHARE = 0.45
+"""Part of the remaining time that a period's plan may take, however many follow: most need little of it, and one that
+is not found breaks the chain."""
 POOR = 10.0
 """Objective of a plan over that of the plan from today, from which on the latter is shown."""
 
@@ -105,7 +106,7 @@ def plans_of(
     own = known[0]
 
     def solve(instance: Problem[Any], start: object, _: Solution[Any] | None) -> Solution[Any]:
-        timed = Clock(clock.budget_s(1.0 if left == 1 else PLAN_SHARE / left))
+        timed = Clock(clock.budget_s(1.0 if left == 1 else PLAN_SHARE))
         served = first.hooks.served(instance)
         if given is not None and not chain.done:
             plan = hooks.adapted(served, given)
@@ -172,11 +173,11 @@ def _from_today(chain: Chain, question: Question, steps: Steps, plan: object) ->
         + ("is within reach of" if stuck else "was found in time from")
         + " the plan before"
     )
-    words += "; the one shown begins from today. More time, or a plan of the first period by '--plan', may mend it"
+    words += "; the one shown begins from today"
     if way.days is not None:
         allowed = plain(float(chain.rolling.days(last.instance)))
         words += f" and takes {counted(way.days, 'day')} from the plan before, where copies may take {allowed}"
-    return words
+    return words if stuck else f"{words}. More time (--time-limit) may find one"
 
 
 def _row(question: Question, planned: Period[Any], steps: Steps, more: Steps, reason: str) -> PeriodPurchases[Any]:

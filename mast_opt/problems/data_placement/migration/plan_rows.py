@@ -88,9 +88,13 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
 
 
 def _marked(moves: Sequence[Move], way: Waits) -> list[Move]:
-    """The steps with the GPUs that work does not get where it goes."""
+    """The steps with the GPUs that work does not get where it goes; work that waits where it is starts elsewhere."""
     missing = _missing(way)
-    return [_with_missing(one, missing) for one in moves]
+    marked = [_with_missing(one, missing) for one in moves]
+    return [
+        replace(one, action="start") if one.action == "move" and at in way.idle else one
+        for at, one in enumerate(marked)
+    ]
 
 
 def _missing(way: Waits) -> Missing:
@@ -115,7 +119,12 @@ def _waiting_stops(moves: Sequence[Move]) -> list[Stopped]:
     for at, one in enumerate(moves):
         if one.action == "stop" and one.target:
             place = one.what, one.target, one.gpu_type
-            starts = [then.day or 0 for then in moves[at:] if then.action == "start" and _place(then) == place]
+            starts = [
+                then.day or 0
+                for then in moves[at + 1 :]
+                if (then.action == "start" and _place(then) == place)
+                or (then.action in ("start", "move") and (then.what, then.source, then.from_type) == place)
+            ]
             days = min(starts) - (one.day or 0) if starts else None
             amounts = one.share or 0.0, one.amount or 0.0, one.day or 0
             rows.append(Stopped(one.what, *amounts, days, gpus_missing=one.gpus_missing))

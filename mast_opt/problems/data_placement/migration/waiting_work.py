@@ -69,6 +69,8 @@ class Waits:
     """Steps by which such work gets GPUs where it waits, with the wave that frees them."""
     stops: tuple[Move, ...]
     """Steps by which work loses GPUs where it runs to more important work, with the wave in which that comes."""
+    idle: frozenset[int]
+    """Positions of the steps of work that has no GPUs where it comes from."""
 
 
 def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Sequence[Waiting] | None) -> Waits:
@@ -81,23 +83,17 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
         waiting: the work that waits at the beginning; None for that which does today by ``waiting_work``.
     """
     p, way = problem, _Gpus(problem, todays_cells(problem, plan), waiting)
-    work, regions = ({name: n for n, name in enumerate(one.labels)} for one in (p.workloads, p.regions))
-    types, kinds = {name: k for k, name in enumerate((*p.gpu_types, None))}, len(p.gpu_types)
+    work = {name: w for w, name in enumerate(p.workloads.labels)}
     since, first = {key: way.since.get(key, 0) for key in way.missing()}, way.missing().keys()
     gets: dict[_Key, int] = {}
     due: dict[_Key, float] = defaultdict(float)
-    starts, stops, displaced = list[Move](), list[Move](), set[_Key]()
-    for wave, group in groupby(moves, key=lambda one: one.wave):
-        entered: Counter[_Key] = Counter()
-        left: Counter[_Key] = Counter()
-        day: int | None = None
-        for one in (one for one in group if one.what in work and one.share is not None):
-            w, share, day = work[one.what], round((one.share or 0.0) * SHARE), one.day
-            kind = types[one.from_type if one.target else one.gpu_type]
-            if one.source is not None and kind < kinds:
-                left[w, (regions[one.source], kind)] += share
-            if one.target is not None and types[one.gpu_type] < kinds:
-                entered[w, (regions[one.target], types[one.gpu_type])] += share
+    starts, stops, displaced, idle = list[Move](), list[Move](), set[_Key](), set[int]()
+    for wave, group in groupby(enumerate(moves), key=lambda pair: pair[1].wave):
+        of_work = [(at, one) for at, one in group if one.what in work and one.share is not None]
+        entered, left = _crossings(p, work, [one for _, one in of_work])
+        day = of_work[0][1].day if of_work else None
+        stopped = {key for key in left if (waiting is not None or key in displaced) and not way.runs(key)}
+        idle |= {at for at, one in of_work if stopped & _crossings(p, work, [one])[1].keys()}
         for key, (more, lost) in way.changed(entered, left).items():
             if way.waits(key) and way.noticed(key, lost):
                 stops.append(_waiting(p, wave, "stop", key, lost, day))
@@ -119,6 +115,7 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
         tuple((name, gets[w, cell]) for name, w, cell in sorted(named) if (w, cell) in gets and w in last),
         tuple(starts),
         tuple(stops),
+        frozenset(idle),
     )
 
 
@@ -170,6 +167,10 @@ class _Gpus:
             }
         return found
 
+    def runs(self, key: _Key) -> bool:
+        """Whether work has any GPUs in a place."""
+        return self.has[key[1]].get(key[0], 0.0) > 0.0
+
     def waits(self, key: _Key) -> bool:
         """Whether work has too few GPUs in a place."""
         w, cell = key
@@ -208,6 +209,20 @@ class _Gpus:
     def _mgpu(self, w: int, cell: Cell, share: int) -> float:
         """Thousandths of a GPU that a share of a workload asks for in a place."""
         return int(self.p.option_mgpu[w, cell[1]]) * share / SHARE
+
+
+def _crossings(p: DataPlacement, work: Mapping[str, int], moves: Sequence[Move]) -> tuple[Counter[_Key], Counter[_Key]]:
+    """Shares of work that enter and leave places with GPUs by these steps, in thousandths."""
+    regions, types = ({name: n for n, name in enumerate(labels)} for labels in (p.regions.labels, p.gpu_types))
+    entered: Counter[_Key] = Counter()
+    left: Counter[_Key] = Counter()
+    for one in moves:
+        share, kind = round((one.share or 0.0) * SHARE), one.from_type if one.target else one.gpu_type
+        if one.source is not None and kind is not None:
+            left[work[one.what], (regions[one.source], types[kind])] += share
+        if one.target is not None and one.gpu_type is not None:
+            entered[work[one.what], (regions[one.target], types[one.gpu_type])] += share
+    return entered, left
 
 
 def stops_first(moves: Sequence[Move], marked: Sequence[Move]) -> list[Move]:

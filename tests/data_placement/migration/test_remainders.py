@@ -113,23 +113,3 @@ def test_a_plan_keeps_a_part_where_it_would_be_worse_without(overload: float, su
     wanted = plan if kept else without_remainders(problem, plan)
     assert mast_opt.verify(problem, carried_out).terms == mast_opt.verify(problem, wanted).terms
     assert (REMAINDERS in order.notes) is not kept
-
-
-def test_another_split_workload_gives_way_to_a_part_that_joins_the_rest() -> None:
-    """Both places are full; both jobs are in both, and a hundredth of a GPU of ``rank`` would go to the west."""
-    crowded = company().with_columns({"regions.supply_mgpu": ints((32_000,), (32_000,))})
-    runs = crowded.current_runs
-    problem = replace(
-        crowded,
-        current_runs=replace(
-            runs,
-            workload=ints(0, 0, 1, 1),
-            region=ints(EAST, WEST, EAST, WEST),
-            gpu_type=ints(0, 0, 0, 0),
-            share=ints(500, 500, 800, 200),
-        ),
-    )
-    plan = plan_of(problem, (0, EAST, 499), (0, WEST, 501), (1, EAST, 501), (1, WEST, 499))
-    whole = without_remainders(problem, plan)
-    assert whole.rows("run")[3].tolist() == [500, 500, 500, 500]
-    assert [move.what for move in mast_opt.steps(problem, plan).moves] == ["spam"]

@@ -7,17 +7,10 @@ from mast_opt.core.units import MILLI
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, matched, todays_cells
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
-from mast_opt.problems.data_placement.verification.verifier import verify
 
 LEAST_MGPU = 1 * MILLI
 LEAST_OF_GPUS, LEAST_OF_CORES = SHARE // 10, SHARE // 100
 """Shares from which on a part is moved although it has less than a GPU, and of work without GPUs."""
-_Change = tuple[int, Cell, Cell, int]
-"""(workload, from, to, share)"""
-SLACK = 2e-4
-"""Relative increase of the objective for which others give way."""
-MOST_WORKLOADS, MOST_EXCHANGES = 2_000, 20
-"""Most workloads of an instance in which others give way, and for how many of them."""
 NOTHING_MGPU = 1e-6
 """Overload that is rounding."""
 
@@ -27,43 +20,10 @@ def without_remainders(problem: DataPlacement, plan: Plan) -> Plan:
 
     A part is too small below one GPU and a tenth of its workload, or of work without GPUs below a hundredth. One that
     runs in a place of its own joins the largest other part in a place with room; one that goes from a place to another
-    where the plan also has the workload stays. Neither adds overload: where a place is full, a share of another split
-    workload gives way to another of its places, if the plan stays as good but for ``SLACK``. Work that reads remotely
-    is left as it is. On companies 1 to 5 of ``benchmarks/companies.py`` with 13 splittable workloads it leaves 0, 0, 2,
-    0 and 0 such parts; programs for other shares left the same.
+    where the plan also has the workload stays. Neither adds overload. Work that reads remotely is left as it is. On
+    companies 1 to 5 of ``benchmarks/companies.py`` with 13 splittable workloads it leaves 0, 0, 2, 0 and 0 such parts;
+    programs for other shares left the same.
     """
-    plan = _without(problem, plan)
-    if problem.objective.lexicographic or len(problem.workloads) > MOST_WORKLOADS:
-        return plan
-    worth: float | None = None
-    for w in _with_small_parts(problem, plan)[:MOST_EXCHANGES]:
-        other = _without(problem, plan, w)
-        if other is not plan:
-            worth, then = verify(problem, plan).objective if worth is None else worth, verify(problem, other)
-            if then.ok and then.objective <= worth + SLACK * abs(worth):
-                plan = other
-    return plan
-
-
-def _with_small_parts(p: DataPlacement, plan: Plan) -> list[int]:
-    """Split workloads with parts that are too small to be moved."""
-    split = np.unique(plan.run_workload[plan.run_share < SHARE]).tolist()
-    now = todays_cells(p, plan, of=split)
-    load = _Load(p, plan, _split(plan, split), now)
-    return [w for w in split if load.small_parts(w, load.split[w])]
-
-
-def _split(plan: Plan, workloads: list[int]) -> dict[int, dict[Cell, int]]:
-    """Place → share, of each of these workloads."""
-    then: dict[int, dict[Cell, int]] = {w: {} for w in workloads}
-    rows = np.isin(plan.run_workload, workloads)
-    for w, r, k, share in zip(*(column[rows].tolist() for column in plan.rows("run")), strict=True):
-        then[w][r, k] = share
-    return then
-
-
-def _without(problem: DataPlacement, plan: Plan, exchanged: int | None = None) -> Plan:
-    """The plan without such parts; of one workload alone where others give way for it."""
     p, away = problem, np.zeros((len(problem.workloads), len(problem.regions)), np.bool_)
     np.logical_or.at(away, p.reads.workload, ~plan.place[p.reads.dataset])
     then: dict[int, dict[Cell, int]] = {}
@@ -72,10 +32,11 @@ def _without(problem: DataPlacement, plan: Plan, exchanged: int | None = None) -
     split = [w for w, cells in then.items() if len(cells) > 1]
     if not split:
         return plan
-    local = {w: then[w] for w in split if not any(away[w, r] for r, _ in then[w])}
-    load, changed = _Load(p, plan, {} if exchanged is None else local, todays_cells(p, plan, of=split)), False
-    for w, cells in local.items() if exchanged is None else [(exchanged, local.get(exchanged, {}))]:
-        changed = _joined(p, load, w, cells) | _stayed(p, load, w, load.now.get(w, {}), cells) | changed
+    now, changed, load = todays_cells(p, plan, of=split), False, _Load(p, plan)
+    for w in split:
+        cells = then[w]
+        if not any(away[w, r] for r, _ in cells):
+            changed = _joined(p, load, w, cells) | _stayed(p, load, w, now.get(w, {}), cells) | changed
     if not changed:
         return plan
     rows = sorted((w, *cell, share) for w, cells in then.items() for cell, share in cells.items() if share)
@@ -116,62 +77,18 @@ def small(p: DataPlacement, workload: int, cell: Cell, share: int) -> bool:
 class _Load:
     """GPU demand of a plan while parts of work change place."""
 
-    def __init__(
-        self, problem: DataPlacement, plan: Plan, split: dict[int, dict[Cell, int]], now: dict[int, dict[Cell, int]]
-    ) -> None:
-        self.p, self.demand, self.split, self.now = problem, gpu_demand(problem, plan), split, now
+    def __init__(self, problem: DataPlacement, plan: Plan) -> None:
+        self.p, self.demand = problem, gpu_demand(problem, plan)
 
     def moved(self, workload: int, source: Cell, target: Cell, share: int) -> bool:
-        """Move a share of a workload from a cell to another, unless that adds overload in a tier; where the target is
-        full, with the least share of another split workload that goes from there."""
-        return self._all_moved((workload, source, target, share)) or self._exchanged(workload, source, target, share)
-
-    def _exchanged(self, workload: int, source: Cell, target: Cell, share: int) -> bool:
-        """Move a share together with one of another workload that gives way."""
-        p, (r, k) = self.p, target
-        if k == len(p.gpu_types):
-            return False
-        free = p.regions.supply_mgpu[r, k] - self.demand[r, k, p.workloads.tier[workload] :].max()
-        need = share * int(p.option_mgpu[workload, k]) - SHARE * max(float(free), 0.0)
-        for other, cells in self.split.items():
-            if other == workload or target not in cells:
-                continue
-            way = max(int(-(-need // int(p.option_mgpu[other, k]))), 1)
-            if small(p, other, target, cells[target] - way):
-                continue
-            for cell in sorted(cells, key=lambda one: one != source):
-                changes = (workload, source, target, share), (other, target, cell, way)
-                if cell != target and self._fewer_parts(changes) and self._all_moved(*changes):
-                    cells[target] -= way
-                    cells[cell] += way
-                    return True
-        return False
-
-    def _fewer_parts(self, changes: tuple[_Change, ...]) -> bool:
-        """Whether workloads have fewer small parts to move once these shares move."""
-        before = after = 0
-        for workload, source, target, share in changes:
-            cells = self.split[workload]
-            then = {**cells, source: cells[source] - share, target: cells[target] + share}
-            before, after = before + self.small_parts(workload, cells), after + self.small_parts(workload, then)
-        return after < before
-
-    def small_parts(self, workload: int, cells: dict[Cell, int]) -> int:
-        """Number of a workload's parts that are too small to be moved, and move."""
-        pieces = matched(self.now.get(workload, {}), {cell: share for cell, share in cells.items() if share})[1]
-        return sum(one.target is not None and small(self.p, workload, one.target, one.share) for one in pieces)
-
-    def _all_moved(self, *changes: _Change) -> bool:
-        """Move shares of workloads from cells to others, unless that adds overload in a tier."""
-        touched = tuple(dict.fromkeys(cell for _, source, target, _ in changes for cell in (source, target)))
-        before, was = self._over(touched), self.demand
+        """Move a share of a workload from a cell to another, unless that adds overload in a tier."""
+        before, was = self._over((source, target)), self.demand
         self.demand = self.demand.copy()
-        for workload, source, target, share in changes:
-            for (r, k), sign in ((source, -1), (target, 1)):
-                if k < len(self.p.gpu_types):
-                    mgpu = sign * share * int(self.p.option_mgpu[workload, k]) / SHARE
-                    self.demand[r, k, self.p.workloads.tier[workload] :] += mgpu
-        fits = bool((self._over(touched) <= before + NOTHING_MGPU).all())
+        for (r, k), sign in ((source, -1), (target, 1)):
+            if k < len(self.p.gpu_types):
+                mgpu = sign * share * int(self.p.option_mgpu[workload, k]) / SHARE
+                self.demand[r, k, self.p.workloads.tier[workload] :] += mgpu
+        fits = bool((self._over((source, target)) <= before + NOTHING_MGPU).all())
         self.demand = self.demand if fits else was
         return fits
 

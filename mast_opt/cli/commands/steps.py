@@ -132,7 +132,7 @@ def _compared(problem: Problem[Any], plans: Mapping[str, Any], orders: Mapping[s
 
     found = figures_of(problem, plans, with_steps=False)
     found |= {name: replace(found[name], way=way_of(problem, order)) for name, order in orders.items()}
-    these = found[THESE]  # the terms of its verdict leave out copies that go on afterwards
+    these = found[THESE]  # of its own verdict money once would leave out copies that go on afterwards
     found[THESE] = replace(these, verdict=replace(these.verdict, terms=these.terms))
     return goal_sections(problem, found)
 

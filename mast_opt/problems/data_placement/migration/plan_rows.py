@@ -10,12 +10,11 @@ import numpy as np
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
 from mast_opt.core.wording import RESTORE, counted, in_gpus, listed, named
 from mast_opt.problems.data_placement.migration.lateness import lateness
-from mast_opt.problems.data_placement.migration.over_supply import over_after
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.problems.data_placement.migration.remote_rows import remote_reads
 from mast_opt.problems.data_placement.migration.replica_moves import Moving
 from mast_opt.problems.data_placement.migration.steps import RunStep, Step
-from mast_opt.problems.data_placement.migration.waiting_work import Waits, stops_first, waits, with_waits
+from mast_opt.problems.data_placement.migration.waiting_work import Waits, over_after, stops_first, waits, with_waits
 from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
@@ -52,7 +51,6 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
     moves = stops_first(moves, marked)
     way = waits(p, plan, moves, waiting)
     moves = _marked(moves, way)
-    over = over_after(p, plan, moves, (*way.starts, *way.stops))
     moves = with_waits(moves, way)
     stuck = [
         Stuck(
@@ -83,7 +81,7 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
         waiting=(way.waiting,),
         gets=way.gets,
         remote=remote_reads(p, plan, moves),
-        over_after=over,
+        over_after=over_after(moves, way),
     )
 
 

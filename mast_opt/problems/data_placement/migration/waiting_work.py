@@ -8,11 +8,11 @@ from itertools import groupby
 import numpy as np
 
 from mast_opt.core.units import MILLI
-from mast_opt.core.wording import NOTICED
+from mast_opt.core.wording import NOTICED, noticed
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, todays_cells
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
-from mast_opt.problems.kind.migration_plan import Move, Waiting
+from mast_opt.problems.kind.migration_plan import Move, OverAfter, Waiting
 
 
 def waiting_work(problem: DataPlacement, plan: Plan) -> tuple[Waiting, ...]:
@@ -71,6 +71,8 @@ class Waits:
     """Steps by which work loses GPUs where it runs to more important work, with the wave in which that comes."""
     idle: frozenset[int]
     """Positions of the steps of work that has no GPUs where it comes from."""
+    over: Mapping[int | None, float]
+    """Day on which work moves → GPUs over the supply after it; None for today."""
 
 
 def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Sequence[Waiting] | None) -> Waits:
@@ -88,6 +90,7 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
     gets: dict[_Key, int] = {}
     due: dict[_Key, float] = defaultdict(float)
     starts, stops, displaced, idle = list[Move](), list[Move](), set[_Key](), set[int]()
+    over: dict[int | None, float] = {None: way.over()}
     for wave, group in groupby(enumerate(moves), key=lambda pair: pair[1].wave):
         of_work = [(at, one) for at, one in group if one.what in work and one.share is not None]
         entered, left = _crossings(p, work, [one for _, one in of_work])
@@ -108,6 +111,8 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
             known = (waiting is not None and key in first) or key in displaced
             if known and way.noticed(key, due[key]):
                 starts.append(_waiting(p, wave, "start", key, due.pop(key), day))
+        if of_work:
+            over[day or 0] = way.over()
     last = set(plan.run_workload.tolist())
     named = [((p.workloads.labels[w], p.regions.labels[r], p.gpu_types[k]), w, (r, k)) for w, (r, k) in first]
     return Waits(
@@ -116,6 +121,7 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
         tuple(starts),
         tuple(stops),
         frozenset(idle),
+        over,
     )
 
 
@@ -166,6 +172,11 @@ class _Gpus:
                 for w, amount in self.has[cell].items()
             }
         return found
+
+    def over(self) -> float:
+        """GPUs that are asked for above the supply."""
+        free = ((self.p.regions.supply_mgpu[cell], sum(asked.values())) for cell, asked in self.asked.items())
+        return sum(max(float(asked - there), 0.0) for there, asked in free) / MILLI
 
     def runs(self, key: _Key) -> bool:
         """Whether work has any GPUs in a place."""
@@ -250,8 +261,18 @@ def with_waits(moves: Sequence[Move], found: Waits) -> list[Move]:
     return _in_waves([*placed, *(((one.wave, 0), one) for one in moves)])
 
 
+def over_after(moves: Sequence[Move], found: Waits) -> tuple[OverAfter, ...]:
+    """GPUs over the supply today and after each day of these steps; nothing where there are none at any time."""
+    days, over = sorted({one.day for one in moves if one.day is not None}), found.over[None]
+    rows = [OverAfter(None, 0, over)]
+    for day in days:
+        over = found.over.get(day, over)
+        rows.append(OverAfter(day, sum(one.day == day for one in moves), over))
+    return tuple(rows) if days and any(noticed(one.gpus, "gpus") for one in rows) else ()
+
+
 def _in_waves(placed: Sequence[tuple[tuple[int, int], Move]]) -> list[Move]:
-    """Steps in waves that are numbered anew, deletions first."""
+    """Steps in order with their waves renumbered, deletions first."""
     waves = {wave: n for n, wave in enumerate(sorted({wave for wave, _ in placed}))}
     ordered = sorted(placed, key=lambda pair: (pair[0], pair[1].action != "delete"))
     return [replace(one, wave=waves[wave]) for wave, one in ordered]

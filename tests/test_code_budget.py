@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 2972,
     "planner/solving": 2539,
     "problems/backends": 1852,
-    "problems/data_placement": 14880,
+    "problems/data_placement": 14882,
     "problems/job_placement": 12696,
     "problems/kind": 2089,
     "problems/mip": 1355,

@@ -60,11 +60,11 @@ def test_gpus_by_tier() -> None:
 
 
 def test_storage() -> None:
-    """Replicas, and outputs after the plan; c has no storage."""
+    """Replicas and outputs; c has no storage."""
     bars = drawn()["Storage in use"]
     assert (bars.categories, bars.scale) == (("a", "b", "c"), Scale.FILL)
     assert bars.series == (
-        ("before", (pytest.approx((4 + 6) / 20), pytest.approx(6 / 27), None)),
+        ("before", (pytest.approx((4 + 6 + 3 + 1) / 20), pytest.approx(6 / 27), None)),
         ("after", (pytest.approx((4 + 5 + 0.6) / 20), pytest.approx((4 + 6 + 3) / 27), None)),
     )
 
@@ -80,6 +80,7 @@ def test_nothing_is_compared_with_a_state_that_is_not_known_in_full() -> None:
     shown = drawn(PROBLEM, PLAN)
     assert shown["GPU demand over supply"].before is None
     assert [name for name, _ in shown["CPU cores in use"].series] == ["after"]
+    assert shown["Storage in use"].note.endswith("; before: replicas only.")
 
 
 def test_copies() -> None:

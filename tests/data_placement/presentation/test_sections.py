@@ -46,7 +46,7 @@ def test_demand_with_a_single_tier() -> None:
 
 
 def test_fill() -> None:
-    """a: logs and images today, then logs, video and 0.6 of etl's output; its cores: etl's 50 and train's 10."""
+    """a: logs, images and both outputs today, then logs, video and 0.6 of etl's; its cores: etl's 50 and train's 10."""
     shown = sections(BUSY, MOVED)[1]
     assert titles(shown)[1:] == ["usable TB", "filled before", "filled", "cores", "in use before", "in use"]
     assert rows(shown) == (
@@ -55,7 +55,7 @@ def test_fill() -> None:
         (
             "a",
             20,
-            pytest.approx((4 + 6) / 20),
+            pytest.approx((4 + 6 + 3 + 1) / 20),
             pytest.approx((4 + 5 + 0.6) / 20),
             100,
             pytest.approx((50 + 10) / 100),
@@ -68,7 +68,7 @@ def test_what_is_known_of_today() -> None:
     """Of the workshop it is not stated where view runs; without any run there is nothing to compare with."""
     gpus, fill = sections(PROBLEM, PLAN)[:2]
     assert titles(gpus)[3:5] == ["known demand before", "known ratio before"]
-    assert titles(fill)[5:] == ["known in use before", "in use"]
+    assert [titles(fill)[at] for at in (2, 5, 6)] == ["known filled before", "known in use before", "in use"]
     blank = PROBLEM.with_columns({f"current_runs.{n}": ints() for n in ("workload", "region", "gpu_type", "share")})
     gpus, fill = sections(blank, PLAN)[:2]
     assert titles(gpus) == ["region", "GPU type", "supply", "demand", "ratio", "ratio tier 0"]

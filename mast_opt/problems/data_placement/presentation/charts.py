@@ -26,7 +26,7 @@ def charts(problem: DataPlacement, plan: Plan) -> tuple[Chart, ...]:
     pictures: list[Chart] = []
     if p.gpu_types:
         pictures += [_heat(p, asked_today, asked, int((lacking_gpus(p, plan) > 0).sum())), _tiers(p, asked)]
-    pictures += [_storage(p, plan), _cpu(p, before, plan), _copies(p, plan), _reads(p, plan)]
+    pictures += [_storage(p, before, plan), _cpu(p, before, plan), _copies(p, plan), _reads(p, plan)]
     return tuple(picture for picture in pictures if not isinstance(picture, Flows) or picture.flows)
 
 
@@ -68,15 +68,20 @@ def _tiers(problem: DataPlacement, asked: NDArray[Any]) -> Bars:
     return Bars("GPU demand and supply by tier", "GPU type", p.gpu_types, tuple(series), "GPUs")
 
 
-def _storage(problem: DataPlacement, plan: Plan) -> Bars:
+def _storage(problem: DataPlacement, before: Plan | None, after: Plan) -> Bars:
     """Bars of storage in use by region, before and after a data-placement plan."""
-    p = problem
-    outputs = totals(plan.run_region, p.workloads.output_mb[plan.run_workload], plan.run_share, len(p.regions))
-    before = (p.datasets.size_mb @ p.datasets.stored).tolist()
-    after = [held + out / SHARE for held, out in zip((p.datasets.size_mb @ plan.place).tolist(), outputs, strict=True)]
-    usable = p.usable_storage_mb.tolist()
-    series = (("before", _shares(before, usable)), ("after", _shares(after, usable)))
-    note = "Replicas and outputs, as a share of the storage less its headroom; before: replicas only."
+    p, usable = problem, problem.usable_storage_mb.tolist()
+
+    def filled(plan: Plan) -> Values:
+        """Replicas, and outputs of the work that runs there."""
+        outputs = totals(plan.run_region, p.workloads.output_mb[plan.run_workload], plan.run_share, len(p.regions))
+        held = (p.datasets.size_mb @ plan.place).tolist()
+        return _shares([mb + out / SHARE for mb, out in zip(held, outputs, strict=True)], usable)
+
+    replicas = _shares((p.datasets.size_mb @ p.datasets.stored).tolist(), usable)
+    series = (("before", replicas if before is None else filled(before)), ("after", filled(after)))
+    note = "Replicas and outputs, as a share of the storage less its headroom"
+    note += "; before: replicas only." if before is None else "."
     return Bars("Storage in use", "region", p.regions.labels, series, scale=Scale.FILL, note=note)
 
 

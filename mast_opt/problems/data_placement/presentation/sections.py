@@ -82,25 +82,28 @@ def _gpus(problem: DataPlacement, plan: Plan) -> Section:
 def _fill(problem: DataPlacement, plan: Plan) -> Section:
     """A row per region; the fullest disk first."""
     p = problem
-    regions = len(p.regions)
-    output = np.bincount(
-        plan.run_region, weights=p.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE, minlength=regions
-    )
-    before, after = p.datasets.size_mb @ p.datasets.stored, p.datasets.size_mb @ plan.place + output
     runs_today = today(p)
+    part = "" if runs_today is None or complete(p) else "known "
+    before = p.datasets.size_mb @ p.datasets.stored if runs_today is None else _filled_mb(p, runs_today)
+    after = _filled_mb(p, plan)
     columns = [
         (Head("region"), list(p.regions.labels)),
         (Head("usable TB", Form.AMOUNT), (p.usable_storage_mb / MB_PER_TB).tolist()),
-        (Head("filled before", Form.FILL), _ratios(before, p.usable_storage_mb)),
+        (Head(f"{part}filled before", Form.FILL), _ratios(before, p.usable_storage_mb)),
         (Head("filled", Form.FILL), _ratios(after, p.usable_storage_mb)),
         (Head("cores", Form.AMOUNT), (p.regions.cpu_mcores / MILLI).tolist()),
     ]
     if runs_today is not None:
-        part = "" if complete(p) else "known "
         columns.append((Head(f"{part}in use before", Form.FILL), _ratios(_cores(p, runs_today), p.regions.cpu_mcores)))
     columns.append((Head("in use", Form.FILL), _ratios(_cores(p, plan), p.regions.cpu_mcores)))
     order = np.argsort(-after / np.maximum(p.usable_storage_mb, 1), kind="stable")
     return Section("Storage and CPU", tuple(head for head, _ in columns), _rows(columns, order))
+
+
+def _filled_mb(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
+    """[R] MB of replicas, and of outputs of the work that runs there."""
+    output = problem.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE
+    return problem.datasets.size_mb @ plan.place + np.bincount(plan.run_region, output, len(problem.regions))
 
 
 def _cores(problem: DataPlacement, plan: Plan) -> NDArray[Any]:

@@ -69,8 +69,8 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
     answer, (work, without) = recovered()
     (one,) = answer.outcomes
     assert work.rows == (
-        ("first", 0, 4.0, 1, "first stage"),
-        ("second", 1, 4.0, 2, "after room in full"),
+        ("first", 0, 4.0, 0, "first stage"),
+        ("second", 1, 4.0, 1, "after room in full"),
         ("1 workload", 0, 4.0, None, "data is lost"),
     )
     assert without.rows == (("second", 1, "full", "a100", 4.0, 4.0, None, "day 1", "day 2"),)
@@ -98,7 +98,7 @@ def test_work_starts_at_once_over_the_supply_and_moves_once_its_data_is_copied()
     assert (started.origin, started.destination) == ("waits: full a100", "full a100")
     down = stopped_sections(mast_opt.steps(one.problem, one.first))[0]
     assert [row[-4:] for row in down.rows] == [
-        (1, 1, None, None),
+        (1, 0, None, None),
         (None, None, 4.0, None),
         (None, None, None, "data-gone: no copy left"),
     ]

@@ -9,7 +9,6 @@ from mast_opt.core.arguments import anything, checked, each
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import counted, listed, plain
-from mast_opt.planner.solving.last_pass import SLACK, as_good
 from mast_opt.problems.kind.migration_plan import COPIES, Order, OverAfter, RemoteRead, Stopped, Waiting
 from mast_opt.problems.kind.origin import Origin, made_for
 from mast_opt.problems.kind.overrides import NO_OVERRIDES, Overrides
@@ -21,14 +20,11 @@ REMAINDERS = "parts of workloads of less than a GPU are too small to be moved, a
 
 
 def executable(problem: Problem[PlanT], plan: PlanT) -> PlanT:
-    """The plan without parts that are too small to be moved, or the plan itself where it is worse without them."""
+    """The plan without parts that are too small to be moved, or the plan itself where it breaks a limit without."""
     kind = kind_of(problem)
     problem = check_plan(kind, problem, plan)
     whole: PlanT = kind.migration.whole(problem, plan)
-    if whole is plan:
-        return plan
-    then, now = (kind.verification.verify(problem, one) for one in (whole, plan))
-    return whole if as_good(problem, then, now, now.objective * (1 + SLACK)) else plan
+    return whole if whole is plan or kind.verification.verify(problem, whole).ok else plan
 
 
 @checked(then=each(anything))
@@ -73,7 +69,7 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         replace(
             one,
             day=one.day if one.lost is not None else one.day + day,
-            days=one.days and one.days + day * (one.lost is not None),
+            days=None if one.days is None else one.days + day * (one.lost is not None),
         )
         for one in second.stopped
     ]
@@ -87,14 +83,14 @@ def _followed(first: Order, second: Order, number: int) -> Order:
         relief=(*first.relief, *second.relief),
         proven=first.proven and second.proven,
         stopped=(
-            *(_served(one, waiting) for one in first.stopped if one.lost is not None and one.days is not None),
+            *(_served(one, waiting, second) for one in first.stopped if one.lost is not None and one.days is not None),
             *(_stopped_until(one, waiting) for one in first.stopped if one.lost is None),
             *later,
         ),
         notes=tuple(dict.fromkeys((*first.notes, note, *second.notes))),
         late="; ".join(filter(None, [first.late, second.late])),
         waiting=(*waiting, *_later(second, day)),
-        gets=(*first.gets, *((what, on + day) for what, on in second.gets)),
+        gets=(*first.gets, *(replace(one, day=one.day + day) for one in second.gets)),
         remote=_remote_reads(first, second, day, waiting),
         over_after=_over_after(first, second, day),
     )
@@ -119,8 +115,13 @@ def _stopped_until(one: Stopped, waiting: Sequence[Sequence[Waiting]]) -> Stoppe
 
 def _until(one: Waiting, second: Order, day: int) -> Waiting:
     """Work that waits in the first of two plans, with the day on which it does so no longer in the second one."""
-    gets = dict(second.gets).get((one.what, one.region, one.gpu_type))
-    return one if one.until is not None or gets is None else replace(one, until=gets + day)
+    days = [got.day + day for got in second.gets if (got.what, got.region, got.gpu_type) == _place(one)]
+    return one if one.until is not None or not days else replace(one, until=days[0])
+
+
+def _place(one: Waiting) -> tuple[str, str, str]:
+    """Work that waits, and where."""
+    return one.what, one.region, one.gpu_type
 
 
 def _later(second: Order, day: int) -> list[tuple[Waiting, ...]]:
@@ -156,14 +157,18 @@ def _read_until(one: RemoteRead, second: Order, day: int) -> int:
     return day + min(arrives or leaves, leaves)
 
 
-def _served(one: Stopped, waiting: Sequence[Sequence[Waiting]]) -> Stopped:
-    """Work that starts in the first of two plans; where only the second one has GPUs for it, once it gets them."""
+def _served(one: Stopped, waiting: Sequence[Sequence[Waiting]], second: Order) -> Stopped:
+    """Work that starts in the first of two plans; where only the second one has GPUs for it, once it gets them, and
+    with those that this one lacks."""
     rows = [row for rows in waiting for row in rows if row.what == one.what]
     days = [row.until for row in rows if row.until is not None]
     if one.runs or not days or len(days) < len(rows):
         return one
-    rooms = dict.fromkeys(row.region for row in rows)
-    return replace(one, days=max(days) + 1, room_in=tuple(rooms), gpus_missing=0.0)
+    got = [each for each in second.gets if each.what == one.what]
+    arriving = tuple(dict.fromkeys(data for each in got for data in each.arriving))
+    rooms = () if arriving else tuple(dict.fromkeys(each.starts_in for each in got))
+    lacks = sum(row.missing for row in second.waiting[-1] if row.what == one.what) if second.waiting else 0.0
+    return replace(one, days=max(days), waits_for=arriving, room_in=rooms, gpus_missing=lacks)
 
 
 def _steps(problem: Problem[PlanT], plan: PlanT, begin: date | None, waiting: Sequence[Waiting] | None = None) -> Order:

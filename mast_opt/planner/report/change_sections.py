@@ -127,7 +127,7 @@ def stuck_section(order: Order) -> Section:
 
 
 def stopped_sections(order: Order) -> tuple[Section, ...]:
-    """Sections on work that stops for a while, and on work that is down from the start, as far as there is any."""
+    """Sections on work that stops on the way, and on work that is down from the start, as far as there is any."""
     return tuple(section for section in (stops_section(order), down_section(order)) if section.rows)
 
 
@@ -140,7 +140,7 @@ def down_section(order: Order) -> Section:
         (Head("lost with"), [one.lost for one in down]),
         (Head("share", Form.AMOUNT), [one.share for one in down] if any(one.share < 1 for one in down) else []),
         (Head("GPUs used", Form.GPUS), [one.gpus for one in down]),
-        (_day(order, "starts on"), [_when(order, (one.days or 0) - 1) if one.runs else None for one in down]),
+        (_day(order, "starts on"), [_when(order, one.days) if one.runs else None for one in down]),
         (Head("days down", Form.COUNT), [one.days if one.runs else None for one in down]),
         (Head("GPUs missing", Form.GPUS), [one.gpus_missing or None for one in down]),
         (Head("waits for"), [waits_for(one) or None for one in down]),
@@ -148,7 +148,7 @@ def down_section(order: Order) -> Section:
     kept = [(head, cells) for head, cells in columns if _filled(cells)]
     rows = tuple(zip(*(cells for _, cells in kept), strict=True))
     refused = sum(one.days is None for one in down)
-    note = "It runs nowhere until the wave in which it starts has ended."
+    note = "It runs nowhere until the wave in which it starts has ended; 0 days: less than one."
     note += f" The plan does not start {refused:,} of these again." if refused else ""
     without = sum(one.days is not None and not one.runs for one in down)
     note += f" No GPUs are free for {without:,} where they start." if without else ""
@@ -156,7 +156,7 @@ def down_section(order: Order) -> Section:
 
 
 def stops_section(order: Order) -> Section:
-    """A row for all work that has to stop for a while."""
+    """A row for all work that has to stop on the way."""
     stopped = [stop for stop in order.stopped if stop.lost is None]
     heads = (
         Head("work"),
@@ -168,7 +168,7 @@ def stops_section(order: Order) -> Section:
     rows = tuple((stop.what, stop.share, stop.gpus, _when(order, stop.day), stop.days) for stop in stopped)
     note = "0 days: less than one. " if any(stop.days == 0 for stop in stopped) else ""
     note += "Without days: no plan has GPUs for it." if any(stop.days is None for stop in stopped) else ""
-    return Section("Work that stops for a while", heads, rows, note.strip())
+    return Section("Work that stops", heads, rows, note.strip())
 
 
 def moves_section(order: Order, *, narrow: bool = False) -> Section:

@@ -49,6 +49,11 @@ FIRST_STAGE = (
     "with both plans has the way."
 )
 """Note on a first stage after the loss of regions."""
+NEEDS = (
+    "Work that stands still counts the fewest GPUs that it may use, and work that waits for GPUs those of the type "
+    "that it waits for, so more replicas may leave more GPUs missing."
+)
+"""Note on GPUs missing, which more replicas do not always make fewer."""
 UNPROVEN_LOSS = (
     "At most: a placement of the work that misses no more is known, and a better one may exist; 'solve --goals' with a "
     "longer --time-limit may prove it. Not proven: no placement is known."
@@ -370,7 +375,8 @@ def each_loss_sections(figures: Mapping[str, Figures]) -> tuple[Section, ...]:
     ]
     note = (
         f"{REMOTELY} Still: part of these whose work stands still until copies come, since its data is lost (what "
-        "'explain --risk' counts) or no region that is left has its data and may run it."
+        "'explain --risk' counts) or no region that is left has its data and may run it. "
+        f"{NEEDS}"
     )
     if not all(one.proven for losses in known.values() for one in losses):
         note += f" {UNPROVEN_LOSS}"

@@ -90,8 +90,7 @@ class Stopped:
     day: int
     """0, 1, …"""
     days: int | None
-    """Days until it starts again; 0 within a day. Of work that is down from the start, days until the wave in which it
-    starts has ended. None where the plan refuses it, or has no GPUs for it."""
+    """Days until it starts again; 0 within a day. None where the plan refuses it, or has no GPUs for it."""
     lost: str | None = None
     """Region that is lost, of work that is down from the start; None for work that stops on the way."""
     tier: int | None = None
@@ -129,6 +128,22 @@ class Waiting:
     """Day from which it waits; 0 for work that waits today."""
     until: int | None = None
     """Day on which it gets its GPUs; None where no plan has them for it."""
+
+
+@dataclass(frozen=True)
+class Got:
+    """Work that waits for GPUs today, and gets them on the way to a plan."""
+
+    what: str
+    region: str
+    """Where it waits."""
+    gpu_type: str
+    day: int
+    """Day on which it waits there no longer."""
+    starts_in: str
+    """Region where it then starts."""
+    arriving: tuple[str, ...] = ()
+    """Datasets copied there before, which it reads."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +205,8 @@ class Order(Summarised):
     """Date of the first day; None where days are only counted."""
     waiting: tuple[tuple[Waiting, ...], ...] = ()
     """Work without GPUs once each plan is carried out, one plan after another."""
-    gets: tuple[tuple[tuple[str, str, str], int], ...] = ()
-    """((work, region, GPU type), day on which work that waits there today does so no longer)"""
+    gets: tuple[Got, ...] = ()
+    """Work that waits today and gets GPUs."""
     remote: tuple[RemoteRead, ...] = ()
     """Reads from other regions once the plans are carried out, and those of a plan that a later one ends."""
     over_after: tuple[OverAfter, ...] = ()

@@ -20,6 +20,7 @@ from mast_opt.planner.report.change_sections import down_section, moves_section,
 from mast_opt.planner.report.html.content import story
 from mast_opt.planner.report.terminal.sections import show_section
 from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.entities import CurrentRuns
 from mast_opt.problems.data_placement.migration.exact_search import least_stops
 from mast_opt.problems.data_placement.migration.loads import Loads
 from mast_opt.problems.data_placement.migration.planner import steps
@@ -302,22 +303,22 @@ def test_work_of_a_lost_region_is_down_from_the_start() -> None:
     ]
     assert [move.source for move in order.moves if move.action == "start"] == [None, None]
     assert [(one.what, one.lost, one.tier, one.gpus, one.day, one.days) for one in order.stopped] == [
-        ("late", "home", 0, 8, 0, 2),
-        ("soon", "home", 1, 4, 0, 1),
+        ("late", "home", 0, 8, 0, 1),
+        ("soon", "home", 1, 4, 0, 0),
         ("never", "home", 0, 3, 0, None),
     ]
     assert not [note for note in order.notes if "not known" in note]
     assert not stops_section(order).rows
     assert down_section(order).rows == (
-        ("late", 0, "home", 8, "2026-12-22", 2, "copies of logs"),
-        ("soon", 1, "home", 4, "2026-12-21", 1, None),
+        ("late", 0, "home", 8, "2026-12-22", 1, "copies of logs"),
+        ("soon", 1, "home", 4, "2026-12-21", 0, None),
         ("never", 0, "home", 3, None, None, None),
     )
     assert "does not start 1 of these again" in down_section(order).note
     first, _ = first_steps(problem, plan, 0)
     assert {one.what for one in first.stopped} == {"late", "soon", "never"}
     done = story(problem, plan).answers[2]
-    assert "3 workloads (15 GPUs) ran in what is lost: 2 of them start again, the last after 2 days." in done.detail
+    assert "3 workloads (15 GPUs) ran in what is lost: 2 of them start again, the last after 1 day." in done.detail
 
 
 def test_data_of_the_most_important_work_that_is_down_is_copied_first() -> None:
@@ -333,7 +334,7 @@ def test_data_of_the_most_important_work_that_is_down_is_copied_first() -> None:
     problem = builder.build()
     plan = mast_opt.solve(problem, "highs", threads=1).plan
     assert plan is not None
-    assert [(one.what, one.days) for one in mast_opt.steps(problem, plan).stopped] == [("first", 2), ("large", 5)]
+    assert [(one.what, one.days) for one in mast_opt.steps(problem, plan).stopped] == [("first", 1), ("large", 4)]
 
 
 def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
@@ -367,14 +368,58 @@ def test_steps_to_a_second_plan_begin_once_the_first_is_carried_out() -> None:
         (6, 2, "start", "large", "full"),
     ]
     assert [(one.what, one.days, one.waits_for) for one in order.stopped] == [
-        ("first", 1, ()),
-        ("large", 3, ()),
-        ("last", 1, ("data-last",)),
+        ("first", 0, ()),
+        ("large", 2, ()),
+        ("last", 0, ("data-last",)),
     ]
     assert order.notes == (
         "the steps to plan 2 begin with wave 2, 2026-12-21",
         "after deletions one copy is left of data-last (free) and data-first (free)",
     )
+
+
+def test_work_that_waits_starts_elsewhere_in_a_second_plan_with_the_gpus_that_it_gets_there() -> None:
+    """``large`` waits in ``full``, then goes to ``free`` for half of its GPUs, once its data is there."""
+    builder = DataRows("lost", remote_reads="forbid", days=9)
+    builder.add_region("home", storage_tb=0, cpu_cores=0, gpus={"a100": 0})
+    builder.add_region("full", storage_tb=9, cpu_cores=9, gpus={"a100": 4})
+    builder.add_region("free", storage_tb=9, cpu_cores=9, gpus={"a100": 2}, ingress_tb_per_day=1)
+    for name, tier in (("first", 0), ("large", 1)):
+        builder.add_dataset(f"data-{name}", size_tb=2, replicas=["full"])
+        reads = {f"data-{name}": 1}
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus={"a100": 4}, reads=reads, current_region="home")
+    problem = builder.build()
+    place, copied = problem.datasets.stored, bools((0, 1, 0), (0, 1, 1))
+    first = filled(problem, place, [np.array(column) for column in ([0, 1], [1, 1], [0, 0], [1000, 1000])])
+    then = filled(problem, copied, [np.array(column) for column in ([0, 1], [1, 2], [0, 0], [1000, 1000])])
+    order = mast_opt.steps(problem, first, then=[then])
+    assert [(one.what, one.days, one.waits_for, one.room_in, one.gpus_missing) for one in order.stopped] == [
+        ("first", 0, (), (), 0.0),
+        ("large", 1, ("data-large",), (), 2.0),
+    ]
+    words = story(problem, then, first=first).answers[2].detail
+    assert "2 workloads (8 GPUs) ran in what is lost: 1 of them start again, 1 more with fewer GPUs" in words
+
+
+def test_work_that_stops_is_counted_once() -> None:
+    """``low`` loses its GPUs in two places on one day, to work of tier 0; of those in the second one, half are
+    missing today."""
+    builder = DataRows("displaced", remote_reads="forbid")
+    for region, gpus in (("one", 4), ("two", 2), ("three", 8)):
+        builder.add_region(region, storage_tb=9, cpu_cores=9, gpus={"a100": gpus})
+    for name, tier in (("low", 2), ("high", 0), ("higher", 0)):
+        builder.add_dataset(f"data-{name}", size_tb=1, replicas=["one", "two", "three"])
+        gpus = {"a100": 8 if name == "low" else 4}
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus=gpus, reads={f"data-{name}": 1}, splittable=True)
+    problem = builder.build()
+    now = [np.array(column) for column in ([0, 0, 1, 2], [0, 1, 2, 2], [0, 0, 0, 0], [500, 500, 1000, 1000])]
+    problem = replace(problem, current_runs=CurrentRuns(*now))
+    runs = [np.array(column) for column in ([0, 0, 1, 2], [0, 1, 0, 1], [0, 0, 0, 0], [500, 500, 1000, 1000])]
+    plan = filled(problem, problem.datasets.stored, runs)
+    (stop,) = mast_opt.steps(problem, plan).stopped
+    assert (stop.what, stop.share, stop.gpus, stop.gpus_missing, stop.days) == ("low", 0.75, 6.0, 6.0, None)
+    words = story(problem, plan).answers[2].detail
+    assert "1 workload must stop; no plan has the GPUs back for 1 of them." in words
 
 
 def test_work_that_loses_its_gpus_stops_before_they_are_taken() -> None:

@@ -3,7 +3,7 @@
 First screen of a report: what is asked first of a plan, each with its answer and where to read on.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.core.wording import counted, in_gpus, noticed
+from mast_opt.core.wording import counted, gpus, in_gpus, noticed
 from mast_opt.planner.analysis.goals import LOSS_S, PLAN, Figures, figures_of
 from mast_opt.planner.analysis.migration_plan import order_to
 from mast_opt.planner.analysis.region_loss import stored_losses
@@ -34,7 +34,7 @@ from mast_opt.planner.report.result_sections import (
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import solver_text
 from mast_opt.problems.kind.analysis_hooks import Risk
-from mast_opt.problems.kind.migration_plan import COPIES_TO_MAKE, Move, Order
+from mast_opt.problems.kind.migration_plan import COPIES_TO_MAKE, Move, Order, Stopped
 from mast_opt.problems.kind.presentation import (
     Answer,
     Bars,
@@ -137,15 +137,10 @@ def _days(order: Order) -> Answer:
         words = f"{counted(len(order.stuck), 'step')} cannot be carried out: 'mast-opt steps' says what is in the way."
         return Answer("When it is done", "blocked", words)
     waves = counted(order.waves, "wave")
-    halted = [one for one in order.stopped if one.lost is None]
-    stops = f" {counted(len(halted), 'workload')} must stop for a while." if halted else ""
+    stops = _stops([one for one in order.stopped if one.lost is None])
     down = [one for one in order.stopped if one.lost is not None]
     if down:
-        again = f"{sum(one.runs for one in down):,} of them start again"
-        stops += f" {counted(len(down), 'workload')} ({in_gpus(sum(one.gpus for one in down))}) ran in what is lost: "
-        last = max((one.days or 0 for one in down if one.runs), default=0)
-        stops += f"{again}, the last after {counted(last, 'day')}."
-        stops += f" {order.lost[:1].upper()}{order.lost[1:]}" if order.lost else ""
+        stops += _down(down) + (f" {order.lost[:1].upper()}{order.lost[1:]}" if order.lost else "")
     without = order.waiting[-1] if order.waiting else ()
     missing = f", but {in_gpus(sum(one.missing for one in without))} are missing" if without else ""
     paid = f" {order.price}." if order.price else ""
@@ -157,6 +152,29 @@ def _days(order: Order) -> Answer:
     if order.last_date is not None:
         value, words = order.last_date, f"{value} from {order.date_of(0)}: {words}"
     return Answer("When it is done", value, words)
+
+
+def _stops(halted: Sequence[Stopped]) -> str:
+    """Words on the work that stops on the way, and the part of it for which no plan has GPUs."""
+    work, ended = ({one.what for one in some} for some in (halted, [one for one in halted if one.days is None]))
+    words = f" {counted(len(work), 'workload')} must stop" if work else ""
+    return words + (
+        f"; no plan has the GPUs back for {len(ended):,} of them." if ended else " for a while." * bool(work)
+    )
+
+
+def _down(down: Sequence[Stopped]) -> str:
+    """Words on the work that ran in what is lost, and the part of it that starts again with all of its GPUs."""
+    work = {one.what for one in down}
+    some = {one.what for one in down if one.runs}
+    whole = work - {one.what for one in down if not one.runs or one.gpus_missing}
+    last = max((one.days or 0 for one in down if one.runs), default=0)
+    until = f"the last after {counted(last, 'day')}" if last else "on the first day"
+    words = f" {counted(len(work), 'workload')} ({in_gpus(sum(one.gpus for one in down))}) ran in what is lost: "
+    words += f"{len(whole):,} of them start again" + (
+        f", {len(some - whole):,} more with fewer GPUs" if some - whole else ""
+    )
+    return words + (f", {until}." if some else ".")
 
 
 def _calendar(order: Order) -> Spans | None:
@@ -188,6 +206,7 @@ def _words(move: Move) -> str:
         ""
         if move.amount is None
         else f", {noticed(move.amount, move.unit):,.4g} {move.unit}{' a day' if move.days > 1 else ''}"
+        f"{f', {gpus(move.gpus_missing)} missing' if move.gpus_missing else ''}"
     )
     return f"{move.action} {way}{amount}"
 

@@ -19,7 +19,7 @@ from mast_opt.problems.data_placement.migration.workload_moves import todays_cel
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.prices import copies_usd, link_prices
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
-from mast_opt.problems.kind.migration_plan import Move, Order, Stopped, Stuck, Waiting
+from mast_opt.problems.kind.migration_plan import Got, Move, Order, Stopped, Stuck, Waiting
 
 MOST_NAMES = 5
 """Names in a sentence."""
@@ -79,7 +79,7 @@ def migration_plan(problem: DataPlacement, plan: Plan, waiting: Sequence[Waiting
         lost=_lost(p),
         late=lateness(p, plan, found),
         waiting=(way.waiting,),
-        gets=way.gets,
+        gets=_gets(p, found, way),
         remote=remote_reads(p, plan, moves),
         over_after=over_after(moves, way),
     )
@@ -111,9 +111,21 @@ def _with_missing(move: Move, missing: Missing) -> Move:
     return replace(move, action=action, gpus_missing=lacks)
 
 
+def _gets(p: DataPlacement, found: Steps, way: Waits) -> tuple[Got, ...]:
+    """The work that waits today and gets GPUs, and where; with what is copied there before."""
+    gets = []
+    for (name, region, gpu_type), day in way.gets:
+        starts = [run for run in found.runs if p.workloads.labels[run.workload] == name and run.target]
+        starts = [run for run in starts if run.day == day and run.source and _name(p, run.source[0]) == region]
+        rooms = [p.regions.labels[run.target[0]] for run in starts if run.target]
+        gets.append(Got(name, region, gpu_type, day, rooms[0] if rooms else region, _arriving(p, found, starts)))
+    return tuple(gets)
+
+
 def _waiting_stops(moves: Sequence[Move]) -> list[Stopped]:
-    """Rows of the running work that leaves its GPUs and gets none where it goes, or loses them where it is."""
-    rows = []
+    """Rows of the running work that leaves its GPUs and gets none where it goes, or loses them where it is; a row for
+    what a workload loses on a day until another one."""
+    rows: dict[tuple[str, int, int | None], Stopped] = {}
     for at, one in enumerate(moves):
         if one.action == "stop" and one.target:
             place = one.what, one.target, one.gpu_type
@@ -124,9 +136,11 @@ def _waiting_stops(moves: Sequence[Move]) -> list[Stopped]:
                 or (then.action in ("start", "move") and (then.what, then.source, then.from_type) == place)
             ]
             days = min(starts) - (one.day or 0) if starts else None
-            amounts = one.share or 0.0, one.amount or 0.0, one.day or 0
-            rows.append(Stopped(one.what, *amounts, days, gpus_missing=one.gpus_missing))
-    return rows
+            key = one.what, one.day or 0, days
+            row = rows.get(key, Stopped(one.what, 0.0, 0.0, *key[1:]))
+            share, amount = row.share + (one.share or 0.0), row.gpus + (one.amount or 0.0)
+            rows[key] = replace(row, share=share, gpus=amount, gpus_missing=row.gpus_missing + one.gpus_missing)
+    return list(rows.values())
 
 
 def _place(move: Move) -> tuple[str, str | None, str | None]:
@@ -234,7 +248,7 @@ def _down(p: DataPlacement, plan: Plan, found: Steps, missing: Missing) -> list[
             left -= min(share, left)
         for day, share in shares.items():
             if share:
-                gpus_down, last = mgpu * share / whole / SHARE / MILLI, None if day is None else day + 1
+                gpus_down = mgpu * share / whole / SHARE / MILLI
                 then = [run for run in starts if run.day == day]
                 waits_for = _arriving(p, found, then)
                 regions = {run.target[0] for run in then if run.target} if day and not waits_for else set()
@@ -249,7 +263,7 @@ def _down(p: DataPlacement, plan: Plan, found: Steps, missing: Missing) -> list[
                 lacks = sum(amount for amount, _ in asked), sum(amount * part for amount, part in asked)
                 lost_data = tuple(p.datasets.labels[i] for i in sorted(reads.get(w, ()))) if day is None else ()
                 place = (where, tier, waits_for, room)
-                rows.append(Stopped(name, share / SHARE, gpus_down, 0, last, *place, *lacks, lost_data))
+                rows.append(Stopped(name, share / SHARE, gpus_down, 0, day, *place, *lacks, lost_data))
     return sorted(rows, key=lambda row: (row.days is None, row.tier, row.days))
 
 

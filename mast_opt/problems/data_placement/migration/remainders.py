@@ -1,9 +1,9 @@
 """Remainders of workloads that are too small to be moved: shares in thousandths leave hundredths of a GPU elsewhere."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.units import MILLI
+from mast_opt.core.wording import noticed
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, matched, todays_cells
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
@@ -11,8 +11,6 @@ from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 LEAST_MGPU = 1 * MILLI
 LEAST_OF_GPUS, LEAST_OF_CORES = SHARE // 10, SHARE // 100
 """Shares from which on a part is moved although it has less than a GPU, and of work without GPUs."""
-NOTHING_MGPU = 1e-6
-"""Overload that is rounding."""
 
 
 def without_remainders(problem: DataPlacement, plan: Plan) -> Plan:
@@ -20,9 +18,9 @@ def without_remainders(problem: DataPlacement, plan: Plan) -> Plan:
 
     A part is too small below one GPU and a tenth of its workload, or of work without GPUs below a hundredth. One that
     runs in a place of its own joins the largest other part in a place with room; one that goes from a place to another
-    where the plan also has the workload stays. Neither adds overload. Work that reads remotely is left as it is. On
-    companies 1 to 5 of ``benchmarks/companies.py`` with 13 splittable workloads it leaves 0, 0, 2, 0 and 0 such parts;
-    programs for other shares left the same.
+    where the plan also has the workload stays. Neither adds overload that is shown. Work that reads remotely is left as
+    it is. On companies 1 to 5 of ``benchmarks/companies.py`` with 13 splittable workloads it leaves 0, 0, 2, 0 and 0
+    such parts; programs for other shares left the same.
     """
     p, away = problem, np.zeros((len(problem.workloads), len(problem.regions)), np.bool_)
     np.logical_or.at(away, p.reads.workload, ~plan.place[p.reads.dataset])
@@ -81,21 +79,21 @@ class _Load:
         self.p, self.demand = problem, gpu_demand(problem, plan)
 
     def moved(self, workload: int, source: Cell, target: Cell, share: int) -> bool:
-        """Move a share of a workload from a cell to another, unless that adds overload in a tier."""
+        """Move a share of a workload from a cell to another, unless that adds overload in a tier, as it is shown."""
         before, was = self._over((source, target)), self.demand
         self.demand = self.demand.copy()
         for (r, k), sign in ((source, -1), (target, 1)):
             if k < len(self.p.gpu_types):
                 mgpu = sign * share * int(self.p.option_mgpu[workload, k]) / SHARE
                 self.demand[r, k, self.p.workloads.tier[workload] :] += mgpu
-        fits = bool((self._over((source, target)) <= before + NOTHING_MGPU).all())
+        fits = all(now <= then for now, then in zip(self._over((source, target)), before, strict=True))
         self.demand = self.demand if fits else was
         return fits
 
-    def _over(self, cells: tuple[Cell, ...]) -> NDArray[np.float64]:
-        """[P] demand above the supply of these cells, in milli-GPUs."""
+    def _over(self, cells: tuple[Cell, ...]) -> list[float]:
+        """GPUs above the supply of these cells by tier, as they are shown."""
         found = np.zeros(self.demand.shape[2])
         for r, k in cells:
             if k < len(self.p.gpu_types):
                 found += np.maximum(self.demand[r, k] - self.p.regions.supply_mgpu[r, k], 0)
-        return found
+        return [noticed(gpus, "gpus") for gpus in (found / MILLI).tolist()]

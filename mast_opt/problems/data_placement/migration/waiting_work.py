@@ -88,7 +88,7 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
     work = {name: w for w, name in enumerate(p.workloads.labels)}
     since, first = {key: way.since.get(key, 0) for key in way.missing()}, way.missing().keys()
     gets: dict[_Key, int] = {}
-    due: dict[_Key, float] = defaultdict(float)
+    due, lost_to_others = defaultdict[_Key, float](float), defaultdict[_Key, float](float)
     starts, stops, displaced, idle = list[Move](), list[Move](), set[_Key](), set[int]()
     over: dict[int | None, float] = {None: way.over()}
     for wave, group in groupby(enumerate(moves), key=lambda pair: pair[1].wave):
@@ -101,6 +101,7 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
             if way.waits(key) and way.noticed(key, lost):
                 stops.append(_waiting(p, wave, "stop", key, lost, day))
                 displaced.add(key)
+                lost_to_others[key] += lost
                 due[key], more = 0.0, 0.0
             if way.waits(key):
                 since.setdefault(key, day or 0)
@@ -108,9 +109,11 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
             elif since.pop(key, None) is not None:
                 gets[key] = day or 0
             due[key] += more
-            known = (waiting is not None and key in first) or key in displaced
-            if known and way.noticed(key, due[key]):
-                starts.append(_waiting(p, wave, "start", key, due.pop(key), day))
+            waits_today = waiting is not None and key in first
+            again = due[key] if waits_today else min(due[key], lost_to_others[key])
+            if (waits_today or key in displaced) and way.noticed(key, again):
+                starts.append(_waiting(p, wave, "start", key, again, day))
+                due[key], lost_to_others[key] = 0.0, lost_to_others[key] - again
         if of_work:
             over[day or 0] = way.over()
     last = set(plan.run_workload.tolist())

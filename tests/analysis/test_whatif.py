@@ -130,6 +130,11 @@ def test_a_workload_that_is_split_otherwise_counts_once_as_moved() -> None:
     assert moved(PROBLEM, PROBLEM, other, PLAN) == {"moved_tb": 0.0, "moved_workloads": 1.0}
 
 
+def test_a_workload_that_stops_has_not_moved() -> None:
+    part = replace(PLAN, run_share=np.array([1000, 500, 300, 1000]))
+    assert moved(PROBLEM, PROBLEM, PLAN, part)["moved_workloads"] == 0.0
+
+
 def test_prices_of_links_need_links() -> None:
     with pytest.raises(mast_opt.UsageError, match="no table of links"):
         after(FREE, scale_link_prices=2)

@@ -28,6 +28,7 @@ def test_report(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:
     assert "two-regions" in page.read_text()
     assert "How the search went" in page.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "'whatif'" in call("report", instance, plan, "--first", plan, "--out", tmp_path / "later.html").out
 
 
 def test_what_is_there_is_kept(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from mast_opt.problems.registry import kind_of
 
 CLAIMED = ("bound", "gap", "status", "stages", "least_missing_gpus", STORED)
 """Claims of ``plan.toml`` that no verifier can see in the plan."""
+FROM_TODAY = "terms and key figures count from today, in 'whatif' from the first stage"
+"""Note on a report with a first stage."""
 
 
 def command(
@@ -97,6 +99,7 @@ def command(
         proof = check_bound(problem, verdict, reading.fields, arrays)
         fields, notes = _to_be_believed(problem, verdict, reading, proof, plan.name if others else None)
         notes += _notes_on_goals(others)
+        notes += [] if first is None else [FROM_TODAY]
         own = stored_losses(fields)
         fields |= loss_fields(own | {name: stored_losses(one.fields).get(PLAN) for name, one in others.items() if own})
         checked = proof.checked if fields.get("bound") is not None else None

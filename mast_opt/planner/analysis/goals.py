@@ -57,6 +57,8 @@ class Figures:
     """The GPUs missing after the worst loss of a region; None where that is not known."""
     judged: bool = False
     """Whether the worst loss of a region was looked for; a ``loss`` of None is then one that is not proven."""
+    moves: Mapping[str, float] = field(default_factory=dict)
+    """Figures on moves without work that stands still, as the kind's ``presentation.moves`` gives them."""
     broken: int = 0
     """Limits that are broken, one for each row; of today those that the instance states, whose flows it does not."""
 
@@ -348,8 +350,10 @@ def figures_of(
 
 def _of_today(problem: Problem[Any], now: object, state: CurrentState | None) -> Figures:
     """Figures of the present state: its verdict, and the limits that it breaks."""
-    verdict = kind_of(problem).verification.verify(problem, now)
-    return Figures(verdict, broken=len(verdict.violations if state is None else state.broken))
+    kind = kind_of(problem)
+    verdict = kind.verification.verify(problem, now)
+    broken = len(verdict.violations if state is None else state.broken)
+    return Figures(verdict, moves=kind.presentation.moves(problem, now, verdict), broken=broken)
 
 
 def _figures(problem: Problem[Any], plan: object, with_steps: bool, first: object) -> Figures:
@@ -358,7 +362,8 @@ def _figures(problem: Problem[Any], plan: object, with_steps: bool, first: objec
     check_plan(kind, problem, plan)
     verdict = kind.verification.verify(problem, plan)
     way = way_to(problem, plan, first) if with_steps and verdict.ok else NO_WAY
-    return Figures(verdict, way, broken=len(verdict.violations))
+    moves = kind.presentation.moves(problem, plan, verdict)
+    return Figures(verdict, way, moves=moves, broken=len(verdict.violations))
 
 
 def other_objective(problem: Problem[Any], was: Mapping[str, Any], own: Overrides, goal: str | None) -> str:

@@ -109,6 +109,10 @@ class Diff(Summarised):
     kept: Verdict | None = None
     """Verdict of the first plan, matched by label, in the second instance: what keeping it would come to. None where
     both plans are of the same instance, or its rows do not carry over."""
+    moves: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {})
+    """Figures on moves without work that stands still: by the plan that is kept, and by the second one."""
+    lacking: str = ""
+    """Words on the GPUs that are missing if the first plan is kept, and where; empty for none."""
     shut: tuple[str, ...] = ()
     """Limits of the second instance that the first plan, matched by label, would break, in words with amounts."""
     notes: tuple[str, ...] = ()
@@ -170,9 +174,12 @@ def diff(
     kept = _as_plan_of(kind, problem, first, before)
     instance: tuple[TableDiff, ...] = ()
     keeping: Verdict | None = None
+    moved: tuple[Mapping[str, float], Mapping[str, float]] = {}, {}
     if problem_before is not None:
         if kept is not None:
             keeping = kind.verification.verify(problem, kept)
+            moves = kind.presentation.moves
+            moved = moves(problem, kept, keeping), moves(problem, after, verdicts[1])
         found = tables_diff(
             kind.tables.schema, kind.tables.problem_to_tables(first)[1], kind.tables.problem_to_tables(problem)[1]
         )
@@ -196,6 +203,8 @@ def diff(
         together=together,
         notes=(*kind.presentation.change_notes(*verdicts), *_rows_note(tables, rows)),
         kept=keeping,
+        moves=moved,
+        lacking="" if keeping is None else kind.presentation.lacking(problem, kept),
         shut=() if keeping is None else tuple(dict.fromkeys(_phrase(kind, problem, one) for one in keeping.violations)),
     )
 

@@ -52,13 +52,15 @@ def kept_sections(found: Diff) -> tuple[Section, ...]:
     if found.kept is None:
         return ()
     before, after = found.kept, {name: one.after or 0.0 for name, one in {**found.terms, **found.metrics}.items()}
+    measured = [{**before.terms, **before.metrics, **found.moves[0]}, {**after, **found.moves[1]}]
     rows: list[tuple[Cell, ...]] = [
         ("objective", plain(before.objective), plain(found.objective.after)),
-        *compared_rows(kind_named(found.kind), [{**before.terms, **before.metrics}, after]),
+        *compared_rows(kind_named(found.kind), measured),
         ("limits that it breaks", f"{len(before.violations):,}", f"{found.violations[1]:,}"),
     ]
     heads = Form.TEXT.heads("figure", "first plan, kept", "second plan")
     note = "Both in the second plan's instance: what keeping the first plan would come to."
+    note += f" The first plan lacks {found.lacking}." if found.lacking else ""
     return (Section("If the first plan were kept", heads, tuple(rows), note),)
 
 

@@ -398,7 +398,7 @@ def goal_sections(
     if len(figures) < 2:
         return ()
     marks = (1.0, *problem.objective.peak_levels.values())
-    measured = [{**one.terms, **one.verdict.metrics} for one in figures.values()]
+    measured = [{**one.terms, **one.verdict.metrics, **one.moves} for one in figures.values()]
     rows = compared_rows(kind_of(problem), measured, marks)
     rows += [
         (title, *(UNKNOWN if value is None else f"{value:,}" for value in values))

@@ -13,7 +13,7 @@ from mast_opt.problems.data_placement.migration.partial_plan import partial_plan
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.data_placement.migration.remainders import without_remainders
 from mast_opt.problems.data_placement.plan import Plan, check_plan, today
-from mast_opt.problems.data_placement.presentation.answers import COMPARED, answers, change_notes
+from mast_opt.problems.data_placement.presentation.answers import COMPARED, answers, change_notes, lacking_words, moves
 from mast_opt.problems.data_placement.presentation.charts import charts
 from mast_opt.problems.data_placement.presentation.details import details
 from mast_opt.problems.data_placement.presentation.sections import sections
@@ -95,7 +95,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     ),
     generate=interfaces.GenerateInterface(FAMILIES),
     presentation=interfaces.PresentationInterface(
-        sections, charts, answers, details, COMPARED, change_notes=change_notes
+        sections, charts, answers, details, COMPARED, change_notes=change_notes, moves=moves, lacking=lacking_words
     ),
     analysis=interfaces.AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
     migration=interfaces.MigrationInterface(migration_plan, partial_plan, migration_plan, without_remainders),

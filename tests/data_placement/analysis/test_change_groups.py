@@ -9,7 +9,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.core.wording import plain
+from mast_opt.core.wording import gpus, plain
 from mast_opt.planner.analysis.migration_plan import _over_after, first_steps
 from mast_opt.planner.analysis.plan_diff import Worth, first_changes
 from mast_opt.planner.report.change_sections import ONE_BY_ONE, _of_which, kept_sections, over_sections, worth_sections
@@ -18,7 +18,7 @@ from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.analysis.hooks import change_groups
 from mast_opt.problems.data_placement.entities import Links
 from mast_opt.problems.data_placement.migration.partial_plan import partial_plan
-from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.data_placement.plan import gpu_demand, today
 
 
 @pytest.fixture(scope="module", params=["free", "over links"])
@@ -124,6 +124,10 @@ def test_a_difference_says_what_keeping_the_first_plan_comes_to(company: DataPla
     assert {row[0]: row[1] for row in section.rows}["GPUs over the supply"] == shown(
         found.kept.metrics["overload_gpus"], "gpus"
     )
+    over = gpu_demand(grown, plan)[:, :, -1] - grown.regions.supply_mgpu
+    r, k = np.unravel_index(int(over.argmax()), over.shape)
+    worst = f"{gpus(over[r, k] / 1000)} {grown.gpu_types[k]} in {grown.regions.labels[r]}"
+    assert f" The first plan lacks {worst}" in section.note
     assert not kept_sections(mast_opt.diff(company, plan, plan)), "the figures before and after say it"
 
 

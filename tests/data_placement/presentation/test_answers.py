@@ -8,9 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 import mast_opt
+from mast_opt.planner.analysis.goals import PLAN as THIS
+from mast_opt.planner.analysis.goals import figures_of
 from mast_opt.planner.report.change_sections import diff_sections
 from mast_opt.planner.report.html.content import report
 from mast_opt.planner.report.html.page import page
+from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.problems.data_placement.plan import gpu_demand
 from mast_opt.problems.data_placement.presentation.answers import answers, usd
 from mast_opt.problems.data_placement.presentation.details import BINDING, DATA, WORK, details
@@ -240,6 +243,8 @@ def test_refused_work_is_stated_and_not_nothing_to_buy() -> None:
     assert found["What to do"].value == "1 workload, 0 datasets"
     what = found["What to do"].detail
     assert what.startswith("4 GPUs of work change region and 11 GPUs of work are left out (as used today); ")
+    assert " 26.7% of the work leaves its region, by" in what
+    assert details(problem, plan)[0].note.startswith("1 workload of 3, and 2 that are left out, with the GPUs")
     assert found["Refused work"].value == "2 workloads, 11 GPUs"
     assert "No region may run 1 workload of these" in found["Refused work"].detail
     assert found["What to buy"].value == "for refused work of 8 GPUs"
@@ -250,6 +255,19 @@ def test_refused_work_is_stated_and_not_nothing_to_buy() -> None:
     assert {one.topic: one.value for one in answers(barred, plan)}["What to buy"] == "no GPUs serve the refused work"
     page_text = page(report(problem, plan))
     assert "Verified: no limit is broken. Refused: 2 workloads, 11 GPUs." in page_text
+
+
+def test_work_that_stands_still_has_not_moved() -> None:
+    """``home`` is lost: without a plan all stands still, with it ``small`` moves."""
+    problem = lost_home()
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    assert plan is not None
+    section = goal_sections(problem, figures_of(problem, {THIS: plan}))[0]
+    rows = {row[0]: row[1:] for row in section.rows}
+    assert rows["GPUs of work that stands still"] == ("15", "11")
+    assert rows["workloads moved, by share"] == ("0", "1")
+    assert rows["work that leaves its region"] == ("0.0%", "26.7%")
+    assert "work that leaves its GPU type" not in rows
 
 
 def test_a_region_that_is_lost_already_is_not_lost_again() -> None:

@@ -1,6 +1,6 @@
 """Scenarios of data placement: the keys that a scenario may have, and the resources that can be added by the unit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -265,10 +265,12 @@ def moved(problem: DataPlacement, scenario: DataPlacement, before: Plan, after: 
     """Bytes of replicas that the second plan has and the first has not, and workloads that run elsewhere."""
     new = (after.place & ~before.place).sum(axis=1)
     volume = sum(int(size) * int(count) for size, count in zip(problem.datasets.size_mb.tolist(), new.tolist()))
-    elsewhere = _rows(before) ^ _rows(after)
-    return {"moved_tb": volume / MB_PER_TB, "moved_workloads": float(len({row[0] for row in elsewhere}))}
+    ran = _runs(before)
+    elsewhere = {cell[0] for cell, share in _runs(after).items() if share > ran.get(cell, 0)}
+    return {"moved_tb": volume / MB_PER_TB, "moved_workloads": float(len(elsewhere))}
 
 
-def _rows(plan: Plan) -> set[Sequence[int]]:
-    """Rows of the runs of a data-placement plan."""
-    return set(zip(*(column.tolist() for column in plan.rows("run"))))
+def _runs(plan: Plan) -> dict[tuple[int, ...], int]:
+    """(workload, region, type) → share that runs there under a data-placement plan."""
+    *cell, share = (column.tolist() for column in plan.rows("run"))
+    return dict(zip(zip(*cell, strict=True), share, strict=True))

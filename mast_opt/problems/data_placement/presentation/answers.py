@@ -119,6 +119,17 @@ def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
     return Answer("Cost", _change(billed), once, "")
 
 
+def moves(problem: DataPlacement, plan: Plan, verdict: Verdict) -> dict[str, float]:
+    """Figures on moves as people compare them: without work that runs today and stands still under the plan."""
+    p, now, number = problem, problem.current_runs, len(problem.workloads)
+    stops = np.bincount(now.workload, now.share, number) - np.bincount(plan.run_workload, plan.run_share, number)
+    stops = np.maximum(stops, 0) / SHARE
+    of_work = float(stops @ p.demand_mgpu) / max(int(p.demand_mgpu.sum()), 1)
+    counted_too = {"moved_shares": float(stops.sum()), "moved_work": of_work, "retyped_work": of_work}
+    figures = {**verdict.terms, **verdict.metrics}
+    return {name: round(max(figures[name] - part, 0.0), 9) for name, part in counted_too.items()}
+
+
 def change_notes(before: Verdict, after: Verdict) -> tuple[str, ...]:
     """Sentences on what money once is, and on why running cost and bill change by other amounts, where they do."""
     paid = after.terms.get("migration_cost", 0.0)
@@ -187,7 +198,7 @@ def _moves(p: DataPlacement, plan: Plan, verdict: Verdict) -> Answer:
     }
     parts = [f"{in_gpus(one)} of work {words}" for words, one in moved.items() if one]
     words = f"{listed(parts) if parts else ''}{'; ' if parts else ''}{copied:,.1f} TB are copied or uploaded."
-    share, least = verdict.terms["moved_work"], float(p.demand_mgpu.sum()) / MILLI
+    share, least = moves(p, plan, verdict)["moved_work"], float(p.demand_mgpu.sum()) / MILLI
     if noticed(share * least, "gpus"):
         words += f" {percent(share, 1)} of the work leaves its region, by the fewest GPUs that each workload needs."
     if not len(p.current_runs):
@@ -214,16 +225,22 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
     return Answer(lacking.topic, value, words + lacking.detail.replace("This plan fits", "The rest fits"), lacking.more)
 
 
+def lacking_words(p: DataPlacement, plan: Plan) -> str:
+    """Words on the GPUs that a plan's work lacks, the most first: "51 h100 in east, 16 a100 in west"."""
+    lacking = lacking_gpus(p, plan)
+    pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
+    named = [f"{gpus(lacking[r, k])} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
+    more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
+    return f"{', '.join(named)}{more}"
+
+
 def _lacking(p: DataPlacement, plan: Plan) -> Answer:
     """Answer on what to buy for the work that a plan serves: GPUs that are missing, by region and type."""
     lacking = lacking_gpus(p, plan)
     idle = np.maximum(p.regions.supply_mgpu - gpu_demand(p, plan)[:, :, -1], 0).sum(axis=0) / MILLI
-    pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
-    if not pairs:
+    if not lacking.any():
         return Answer("What to buy", NOW, f"This plan fits into what there is. {LATER}", "")
-    named = [f"{gpus(lacking[r, k])} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
-    more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
-    words, late = f"This plan lacks {', '.join(named)}{more}", short_days(p, plan)
+    words, late = f"This plan lacks {lacking_words(p, plan)}", short_days(p, plan)
     beyond = np.ceil(np.maximum(lacking.sum(axis=0) - idle, 0))
     if not beyond.any():
         there = ", ".join(f"{gpus(idle[k])} {p.gpu_types[k]}" for k in np.flatnonzero(lacking.any(axis=0)))

@@ -61,6 +61,7 @@ def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
         return ", ".join(names) or LEFT_OUT
 
     read = np.bincount(p.reads.workload, minlength=len(p.workloads))
+    left_out = sum(all(piece.target is None for piece in pieces) for pieces in changes.values())
     largest = sorted(changes, key=lambda w: -gpus(w, moves=True) - gpus(w, moves=False))
     return listed(
         work_title(p),
@@ -71,7 +72,8 @@ def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
         ("to", Form.TEXT, lambda w: places(piece.target for piece in changes[w])),
         *((head, Form.GPUS, partial(gpus, moves=moves)) for head, moves in GPU_HEADS if p.gpu_types),
         ("datasets read", Form.COUNT, lambda w: int(read[w])),
-        note=f"{counted(len(largest), 'workload')} of {len(p.workloads):,}"
+        note=f"{counted(len(largest) - left_out, 'workload')} of {len(p.workloads):,}"
+        + (f", and {left_out:,} that are {LEFT_OUT}" if left_out else "")
         + (", with the GPUs that they use afterwards, as in 'mast-opt steps'" if p.gpu_types else "")
         + ". Only the part of a workload that changes counts.",
     )

@@ -69,6 +69,9 @@ def test_each_goal_gets_what_it_names() -> None:
     assert rows["workloads moved, by share"] == ("0", "1", "1", "3", "1")
     assert "copies" not in rows  # a figure that is 0 in all
     assert answer.lead == "least-change"
+    cheapest = answer.solutions["cheapest"].overrides
+    assert cheapest.note.startswith("changes count too (moving all work: ")
+    assert f"{0.01 / cheapest.weights['running_cost']:,.0f} USD a month" in cheapest.note
 
 
 def test_the_least_change_moves_one_large_workload_rather_than_two_small_ones() -> None:
@@ -113,13 +116,14 @@ def test_the_safest_plan_survives_the_loss_of_a_region(tmp_path: Path) -> None:
     rows = {row[0]: row[1:] for row in goal_sections(problem, answer.figures)[0].rows}
     assert rows["GPUs missing after the worst loss of a region, before any copy"] == (*["10 (home)"] * 3, "4 (home)")
     assert rows["of these, work that stands still"] == (*["10"] * 3, "1")
-    assert rows["of these, work whose data is lost"] == (*["10"] * 3, "1")
+    assert rows["most TB of data lost with one region"] == (*["21 (home)"] * 3, "1 (home)")
+    assert "of these, work whose data is lost" not in rows
     solution = answer.solutions["safest"]
     mast_opt.write_plan(problem, solution, tmp_path / "plan")
     reading = read_plan_of(problem, tmp_path / "plan")
     assert reading.overrides == overrides
     assert str(overrides).endswith(
-        "at least 2 copies of 2 datasets, one copy of people (residency and bans leave one region), "
+        "at least 2 copies of 2 datasets, one copy of people (1 TB; residency and bans leave one region), "
         "replicas of 3 datasets as chosen"
     )
     assert mast_opt.verify(reading.problem, reading.plan).ok
@@ -140,7 +144,7 @@ def test_a_scenario_that_loses_a_region_has_the_figures_of_its_loss() -> None:
     ]
     answer = mast_opt.whatif(problem, scenarios, plan, threads=1)
     lost, growth = answer.outcomes
-    assert (lost.after_loss, growth.after_loss) == (RegionLoss("home is lost", 3, 1, 1, 1), None)
+    assert (lost.after_loss, growth.after_loss) == (RegionLoss("home is lost", 3, 1, 1, 1, lost_tb=1.0), None)
     (section,) = missing_sections(answer)
     assert section.rows == (
         ("GPUs missing, planned again", "4"),
@@ -246,6 +250,7 @@ def test_the_safest_plan_copies_no_data_that_keeps_no_work_going() -> None:
         "clips": "too little work would go on with a second one",
         "archive": "too little work would go on with a second one",
     }
+    assert "one copy of clips, archive (110 TB; too little work would go on" in str(found.overrides)
     chosen = found.overrides.replicas
     assert {name: len(regions) for name, regions in chosen.items()} == {"logs": 2, "people": 1, "clips": 1}
     stated = found.overrides.applied_to(problem)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,7 @@ def test_losses_of_regions_are_those_that_the_solve_found(
         for plan in (plans, tmp_path / "plan"):
             assert call("report", company, plan, "--out", page, "--force").code == 0
             assert "at most" not in page.read_text()
+    found, alone = json.loads(json.dumps((found, alone)), parse_float=Decimal)
     losses = {name: one["worst_region_loss"] for name, one in found.items()}
     for loss in (alone, *losses.values()):
         for one in (loss, *loss["regions"]):

@@ -74,7 +74,7 @@ def test_a_plan_stays_near_another(call: Call, tmp_path: Path) -> None:
     assert call(*shared, "--out", tmp_path / "week-1").code == 0
     again = call(*shared, "--near", tmp_path / "week-1", "--out", tmp_path / "week-2", "--json")
     assert (again.record["last_pass"]["reference"], again.record["last_pass"]["rows"]) == ("near", 0)
-    loss = {"region", "overload_gpus", "unserved_gpus", "lost_gpus", "datasets", "proven", "regions"}
+    loss = {"region", "overload_gpus", "unserved_gpus", "lost_gpus", "lost_tb", "datasets", "proven", "regions"}
     loss |= {"missing_gpus_at_most"}
     assert loss == set(again.record["worst_region_loss"])
     assert 'reference = "near"' in (tmp_path / "week-2" / "plan.toml").read_text()

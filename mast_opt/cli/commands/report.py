@@ -1,6 +1,7 @@
 """``mast-opt report``."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from mast_opt.planner.analysis.region_loss import STORED, loss_fields, stored_lo
 from mast_opt.planner.io import PlanReading, read, read_certificate, read_events, read_plan_of
 from mast_opt.planner.io.atomic import check_free
 from mast_opt.planner.solving import verify
+from mast_opt.planner.solving.dispatch import stated_goal
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
@@ -98,7 +100,7 @@ def command(
         verdict = verify(problem, reading.plan)
         proof = check_bound(problem, verdict, reading.fields, arrays)
         fields, notes = _to_be_believed(problem, verdict, reading, proof, plan.name if others else None)
-        notes += _notes_on_goals(others)
+        notes += _notes_on_goals(instance, others)
         notes += [] if first is None else [FROM_TODAY]
         own = stored_losses(fields)
         fields |= loss_fields(own | {name: stored_losses(one.fields).get(PLAN) for name, one in others.items() if own})
@@ -133,7 +135,7 @@ def _goals_in(folder: Path, problem: Problem[PlanT]) -> dict[str, PlanReading[Pl
     return {name: read_plan_of(problem, folder / name) for name in names}
 
 
-def _notes_on_goals(goals: Mapping[str, PlanReading[Any]]) -> list[str]:
+def _notes_on_goals(problem: Problem[Any], goals: Mapping[str, PlanReading[Any]]) -> list[str]:
     """Goals that have the plan of another, and the gap of objective and bound that each plan's file states."""
     if not goals:
         return []
@@ -144,7 +146,12 @@ def _notes_on_goals(goals: Mapping[str, PlanReading[Any]]) -> list[str]:
     }
     rest = {name: " with its replicas" * bool(one.overrides.copies_min) for name, one in goals.items()}
     stated = ", ".join(f"{name} {percent(gap)}{rest[name]}" for name, gap in gaps.items())
+    said = []
+    for name in goals:
+        with suppress(UsageError):  # it means nothing for this instance
+            said.append((name, stated_goal(problem, name, {}).note))
     return [
+        *(f"{name}: {note}" for name, note in said if note),
         *(f"the goal {name} has the same plan as {first}" for name, first in same.items()),
         f"gaps that the plans state: {stated}",
     ]

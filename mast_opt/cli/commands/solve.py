@@ -311,7 +311,7 @@ def _each_goal(
         if one.is_second_stage and name in answer.figures:
             loss = least_loss_words(answer.figures[name].loss, one.least_missing_gpus)
             proof = f"worst loss of a region: {loss}. With these replicas {proof}"
-        words.append(f"{name}: {proof}")
+        words.append(f"{name}: {proof}" + (f"; {one.overrides.note}" if one.overrides.note else ""))
     words += [
         f"{name}: the plan of {other}, not proven to be the best by this goal; a longer --time-limit may find another."
         for name, other in answer.borrowed.items()

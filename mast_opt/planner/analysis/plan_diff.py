@@ -204,7 +204,7 @@ def diff(
         notes=(*kind.presentation.change_notes(*verdicts), *_rows_note(tables, rows)),
         kept=keeping,
         moves=moved,
-        lacking="" if keeping is None else kind.presentation.lacking(problem, kept),
+        lacking="" if keeping is None or kept is None else kind.presentation.lacking(problem, kept),
         shut=() if keeping is None else tuple(dict.fromkeys(_phrase(kind, problem, one) for one in keeping.violations)),
     )
 

@@ -44,6 +44,8 @@ class RegionLoss:
 
     regions: tuple["RegionLoss", ...] = ()
     """The loss of each region, in the order of the instance; where this is the worst of them."""
+    lost_tb: float | None = None
+    """TB of these datasets; None in files that do not state it."""
 
     @property
     def missing_gpus(self) -> float:
@@ -68,7 +70,7 @@ def region_loss(region: str, metrics: Mapping[str, float], lost: Loss, proven: b
         proven: whether the plan after the loss is proven.
     """
     gpus = metrics["overload_gpus"], metrics["unserved_gpus"], lost.gpus or 0.0
-    return RegionLoss(region, *gpus, len(lost.datasets), proven)
+    return RegionLoss(region, *gpus, len(lost.datasets), proven, lost_tb=lost.tb or 0.0)
 
 
 def loss_fields(losses: Mapping[str, RegionLoss | None]) -> dict[str, Any]:

@@ -98,6 +98,7 @@ STAGES = ("first stage", "then")
 ONCE = "migration_cost"
 ONLY_TODAY = "the term migration_cost, for copies from today's replicas alone, is"
 REMOTELY = "Before any copy, work may read remotely where the instance allows it."
+MOST_DATA = "most TB of data lost with one region"
 EACH_LOSS = "GPUs missing after the loss of each region, before any copy"
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
@@ -327,8 +328,21 @@ def _missing_rows(
             return UNPROVEN
         return missing_words(one, f" ({one.region})" if worst else "") if first else _part(one, gpus(one))
 
+    if worst:
+        rows.pop()
     shown_rows = rows if any(losses) else rows[:1]
-    return tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in shown_rows)
+    table = tuple((words, *(cell(one, gpus, words == title) for one in losses)) for words, gpus in shown_rows)
+    data = [_most_data(one) for one in losses] if worst else []
+    return (*table, (MOST_DATA, *data)) if set(data) - {UNKNOWN} else table
+
+
+def _most_data(worst: RegionLoss | None) -> str:
+    """TB of the region with which most data is lost, and its name."""
+    known = [
+        (float(one.lost_tb), one.region) for one in (() if worst is None else worst.regions) if one.lost_tb is not None
+    ]
+    tb, region = max(known, default=(None, ""))
+    return UNKNOWN if tb is None else f"{shown(tb, 'tb')}{f' ({region})' if tb else ''}"
 
 
 def missing_words(one: RegionLoss, words: str = "") -> str:

@@ -14,8 +14,8 @@ from mast_opt.problems.kind.problem import ProblemT
 
 NONE = "none"
 """Word that stands for no limit."""
-NAMED = 3
-"""Most datasets with the same reason for a single copy, and most terms with the weight 0, that are named in a sentence;
+NAMED, NAMED_COPIES = 3, 10
+"""Most terms with the weight 0, and most datasets with the same reason for a single copy, that are named in a sentence;
 the plan names all."""
 
 
@@ -47,6 +47,10 @@ class Overrides:
     """Dataset of which no second copy is asked for → the reason."""
     replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Dataset → the regions that have to hold it, where replicas are chosen before the solve."""
+    sizes_tb: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Dataset → its size, for words on single copies; not written."""
+    note: str = field(default="", compare=False)
+    """Words on what counts besides the name of the goal; not written."""
 
     def __bool__(self) -> bool:
         tables = self.weights, self.limits, self.peak_levels, self.copies_min, self.replicas
@@ -81,7 +85,8 @@ class Overrides:
         levels, copies = {**self.peak_levels, **later.peak_levels}, {**self.copies_min, **later.copies_min}
         limits = {**self.limits, **later.limits}
         single, replicas = {**self.single_copies, **later.single_copies}, {**self.replicas, **later.replicas}
-        return Overrides({**self.weights, **later.weights}, order, limits, levels, copies, single, replicas)
+        words = {**self.sizes_tb, **later.sizes_tb}, later.note or self.note
+        return Overrides({**self.weights, **later.weights}, order, limits, levels, copies, single, replicas, *words)
 
     def __str__(self) -> str:
         none = [term for term, weight in self.weights.items() if not weight]
@@ -95,8 +100,11 @@ class Overrides:
         several = Counter(self.copies_min.values())
         parts += [f"at least {copies} copies of {counted(n, 'dataset')}" for copies, n in sorted(several.items())]
         for reason, n in Counter(self.single_copies.values()).items():
-            names = [name for name, why in self.single_copies.items() if why == reason]
-            parts.append(f"one copy of {', '.join(names) if n <= NAMED else counted(n, 'dataset')} ({reason})")
+            sizes = {name: self.sizes_tb.get(name, 0.0) for name, why in self.single_copies.items() if why == reason}
+            names = sorted(sizes, key=lambda name: -sizes[name])[:NAMED_COPIES]
+            words = ", ".join(names) + (f" and {n - NAMED_COPIES:,} more" if n > NAMED_COPIES else "")
+            size = f"{plain(sum(sizes.values()))} TB; " if self.sizes_tb else ""
+            parts.append(f"one copy of {words} ({size}{reason})")
         if self.replicas:
             parts.append(f"replicas of {counted(len(self.replicas), 'dataset')} as chosen")
         return ", ".join(parts)

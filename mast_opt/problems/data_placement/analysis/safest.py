@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.core.units import MILLI
+from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement.analysis import scenarios
 from mast_opt.problems.data_placement.analysis.second_copies import (
@@ -57,10 +57,11 @@ def secured(problem: DataPlacement, params: SolveParams | None) -> Secured:
         params: limits of all that is solved; None where replicas are not to be chosen.
     """
     found = None if params is None else _chosen(problem, params)
-    if found is not None:
-        return found
-    copies, single = second_copies(problem, size(problem).columns)
-    return Secured(problem.with_copies_min(copies), overrides=Overrides(copies_min=copies, single_copies=single))
+    if found is None:
+        copies, single = second_copies(problem, size(problem).columns)
+        found = Secured(problem.with_copies_min(copies), overrides=Overrides(copies_min=copies, single_copies=single))
+    sizes_tb = dict(zip(problem.datasets.labels, (problem.datasets.size_mb / MB_PER_TB).tolist(), strict=True))
+    return replace(found, overrides=replace(found.overrides, sizes_tb=sizes_tb))
 
 
 def _chosen(problem: DataPlacement, params: SolveParams) -> Secured | None:

@@ -34,7 +34,7 @@ BUDGET = {
     "planner/report": 3003,
     "planner/solving": 2539,
     "problems/backends": 1852,
-    "problems/data_placement": 14912,
+    "problems/data_placement": 14914,
     "problems/job_placement": 12696,
     "problems/kind": 2105,
     "problems/mip": 1355,

@@ -58,7 +58,7 @@ class Figures:
     judged: bool = False
     """Whether the worst loss of a region was looked for; a ``loss`` of None is then one that is not proven."""
     moves: Mapping[str, float] = field(default_factory=dict)
-    """Figures on moves without work that stands still, as the kind's ``presentation.moves`` gives them."""
+    """Terms on moves without work that stands still, as the kind's ``presentation.moves`` gives them."""
     broken: int = 0
     """Limits that are broken, one for each row; of today those that the instance states, whose flows it does not."""
 

@@ -110,7 +110,7 @@ class Diff(Summarised):
     """Verdict of the first plan, matched by label, in the second instance: what keeping it would come to. None where
     both plans are of the same instance, or its rows do not carry over."""
     moves: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {})
-    """Figures on moves without work that stands still: by the plan that is kept, and by the second one."""
+    """Terms on moves without work that stands still: by the plan that is kept, and by the second one."""
     lacking: str = ""
     """Words on the GPUs that are missing if the first plan is kept, and where; empty for none."""
     shut: tuple[str, ...] = ()

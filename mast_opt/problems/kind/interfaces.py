@@ -199,6 +199,6 @@ class PresentationInterface(Generic[ProblemT, PlanT]):
     change_notes: Callable[[Verdict, Verdict], tuple[str, ...]] = lambda before, after: ()
     """Sentences on figures that could be confused where two plans are compared."""
     moves: Callable[[ProblemT, PlanT, Verdict], Mapping[str, float]] = lambda problem, plan, verdict: {}
-    """Metric or term on moves → its value where plans stand side by side, without work that stands still."""
+    """Term on moves → its value where plans stand side by side, without work that stands still."""
     lacking: Callable[[ProblemT, PlanT], str] = lambda problem, plan: ""
     """Words on the GPUs that a plan's work lacks and where, the most first; empty for none."""

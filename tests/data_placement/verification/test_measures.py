@@ -121,6 +121,15 @@ def test_only_the_share_that_leaves_its_region_is_moved() -> None:
     assert verdict.metrics["moved_shares"] == pytest.approx(0.3)
 
 
+def test_a_share_that_stops_is_not_moved() -> None:
+    """The plan runs 0.1 of etl nowhere, and 0.3 in another region."""
+    stopping = PROBLEM.with_columns({"may_refuse": True})
+    plan = replace(PLAN, run_share=PLAN.run_share - ints(0, 0, 100, 0))
+    verdict = verify(stopping, plan)
+    assert verdict.metrics["moved_shares"] == pytest.approx(1.3)
+    assert verdict.terms["moved_items"] == pytest.approx((2 + 1 + 0.4) / (3 + 3))
+
+
 def test_a_plan_for_nothing_has_no_denominators() -> None:
     empty = FREE.with_columns(
         {

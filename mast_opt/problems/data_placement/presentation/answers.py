@@ -120,14 +120,11 @@ def _cost(p: DataPlacement, before: Verdict | None, after: Verdict) -> Answer:
 
 
 def moves(problem: DataPlacement, plan: Plan, verdict: Verdict) -> dict[str, float]:
-    """Figures on moves as people compare them: without work that runs today and stands still under the plan."""
+    """Terms on moves as people compare them: without work that runs today and stands still under the plan."""
     p, now, number = problem, problem.current_runs, len(problem.workloads)
     stops = np.bincount(now.workload, now.share, number) - np.bincount(plan.run_workload, plan.run_share, number)
-    stops = np.maximum(stops, 0) / SHARE
-    of_work = float(stops @ p.demand_mgpu) / max(int(p.demand_mgpu.sum()), 1)
-    counted_too = {"moved_shares": float(stops.sum()), "moved_work": of_work, "retyped_work": of_work}
-    figures = {**verdict.terms, **verdict.metrics}
-    return {name: round(max(figures[name] - part, 0.0), 9) for name, part in counted_too.items()}
+    of_work = float(np.maximum(stops, 0) @ p.demand_mgpu) / SHARE / max(int(p.demand_mgpu.sum()), 1)
+    return {name: round(max(verdict.terms[name] - of_work, 0.0), 9) for name in ("moved_work", "retyped_work")}
 
 
 def change_notes(before: Verdict, after: Verdict) -> tuple[str, ...]:

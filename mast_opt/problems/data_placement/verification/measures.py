@@ -83,7 +83,7 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
         "stored_tb": stored / MB_PER_TB,
         "copied_tb": copied / MB_PER_TB,
         "new_replicas": float(copies),
-        "moved_shares": moved,
+        "moved_shares": moved - int(stopped_shares(p, a).sum()) / SHARE,
         "remote_tb_per_day": far / SHARE / MB_PER_TB,
         "non_collocation_rate": len(np.unique(p.reads.workload[a.far_read])) / max(len(p.workloads), 1),
         "storage_overhead": _ratio(stored, sizes) - 1 if sizes else 0.0,
@@ -195,6 +195,14 @@ def leaving_shares(problem: DataPlacement, activity: Activity) -> Ints:
     np.subtract.at(leaves, a.run_workload * regions + a.run_region, a.run_share)
     left: Ints = np.maximum(leaves, 0).reshape(-1, regions).sum(axis=1)
     return left
+
+
+def stopped_shares(problem: DataPlacement, activity: Activity) -> Ints:
+    """[W] thousandths of a workload that run today, and nowhere under the plan."""
+    stopped = np.zeros(len(problem.workloads), np.int64)
+    np.add.at(stopped, problem.current_runs.workload, problem.current_runs.share)
+    np.subtract.at(stopped, activity.run_workload, activity.run_share)
+    return np.maximum(stopped, 0)
 
 
 def refused_shares(problem: DataPlacement, activity: Activity) -> Ints:

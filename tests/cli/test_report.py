@@ -13,6 +13,7 @@ import pytest
 import mast_opt
 from mast_opt.planner.analysis.region_loss import RegionLosses
 from mast_opt.planner.io.read import read_plan_of
+from tests.analysis.test_goals import dearer_at_home
 from tests.cli.conftest import Call
 
 
@@ -71,6 +72,16 @@ def test_losses_of_regions_are_those_that_the_solve_found(
     text = (tmp_path / "plan" / "plan.toml").read_text()
     (tmp_path / "plan" / "plan.toml").write_text(text.replace("lost_gpus = ", "gpus = "))
     assert call("report", company, tmp_path / "plan", "--out", page, "--force").code == 0
+
+
+def test_the_goal_cheapest_says_that_changes_count_too(call: Call, tmp_path: Path) -> None:
+    instance, plans = tmp_path / "instance", tmp_path / "plans"
+    mast_opt.write(dearer_at_home(), instance)
+    words = "cheapest: OPTIMAL, gap 0.00%; changes count too (moving all work: "
+    solved = call("solve", instance, "--solver", "highs", "--goals", "--out", plans)
+    assert words in " ".join(solved.out.split())
+    notes = call("report", instance, plans, "--out", tmp_path / "r.html", "--json").record["notes"]
+    assert any(note.startswith("cheapest: changes count too (moving all work: ") for note in notes)
 
 
 def test_another_ending(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:

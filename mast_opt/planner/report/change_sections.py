@@ -69,10 +69,14 @@ def worth_sections(found: Diff) -> tuple[Section, ...]:
     if not found.changes:
         return ()
     heads = (*Form.TEXT.heads("change"), Head("buys", Form.AMOUNT), *Form.TEXT.heads("of which", "keeps"))
+    most = max(abs(one.buys) for one in found.changes)
+    shown = [one for one in found.changes if one.keeps or abs(one.buys) > SAME * most or not most]
     rows: list[tuple[Cell, ...]] = [
-        (one.change, one.buys, _of_which(one), "; ".join(one.keeps) or None) for one in found.changes
+        (one.change, one.buys, _of_which(one), "; ".join(one.keeps) or None) for one in shown
     ]
     note = "Growth of the objective if this change alone were undone, and limits that it keeps."
+    rest = len(found.changes) - len(shown)
+    note += f" {rest:,} more {'buys and keeps' if rest == 1 else 'buy and keep'} nothing." if rest else ""
     if found.together:
         whole = found.together
         total = sum(one.buys for one in found.changes)

@@ -72,6 +72,10 @@ def test_a_difference_says_what_each_change_buys(company: DataPlacement, plan: P
     assert len(section.rows) == 1 + apart + len(found.changes)
     every = replace(found, together=replace(found.together, buys=2 * added))
     assert worth_sections(every)[0].rows[1][:2] == (ONE_BY_ONE, added)
+    least = Worth("a thousandth of a job", 1e-8 * max(buys), {}, (), {})
+    more = worth_sections(replace(found, changes=(*found.changes, least)))[0]
+    assert least.change not in [row[0] for row in more.rows]
+    assert " 1 more buys and keeps nothing." in more.note
 
 
 def test_gpus_over_the_supply_after_each_day_are_those_of_the_plans_reached(company: DataPlacement, plan: Plan) -> None:

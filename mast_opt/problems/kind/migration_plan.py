@@ -136,7 +136,7 @@ class Got:
 
     what: str
     region: str
-    """Where it waits."""
+    """Region where it waits."""
     gpu_type: str
     day: int
     """Day on which it waits there no longer."""

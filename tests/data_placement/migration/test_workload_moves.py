@@ -409,8 +409,8 @@ def test_work_that_stops_is_counted_once() -> None:
         builder.add_region(region, storage_tb=9, cpu_cores=9, gpus={"a100": gpus})
     for name, tier in (("low", 2), ("high", 0), ("higher", 0)):
         builder.add_dataset(f"data-{name}", size_tb=1, replicas=["one", "two", "three"])
-        gpus = {"a100": 8 if name == "low" else 4}
-        builder.add_workload(name, tier=tier, cpu_cores=0, gpus=gpus, reads={f"data-{name}": 1}, splittable=True)
+        needs = {"a100": 8 if name == "low" else 4}
+        builder.add_workload(name, tier=tier, cpu_cores=0, gpus=needs, reads={f"data-{name}": 1}, splittable=True)
     problem = builder.build()
     now = [np.array(column) for column in ([0, 0, 1, 2], [0, 1, 2, 2], [0, 0, 0, 0], [500, 500, 1000, 1000])]
     problem = replace(problem, current_runs=CurrentRuns(*now))

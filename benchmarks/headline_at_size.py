@@ -88,12 +88,13 @@ def main() -> None:
     parser.add_argument("--largest-gpus", type=int, help="of a gang")
     parser.add_argument("--load", type=float, help="factor on the demand of every tier")
     parser.add_argument("--failures", type=float, help="of a server in a thousand days")
+    parser.add_argument("--quotas", action="store_true", help="quotas of namespaces, below teams")
     parser.add_argument("--warm-up-days", type=float)
     parser.add_argument("--out", type=Path, default=Path("headline-at-size.jsonl"))
     given = parser.parse_args()
     sizes: Mapping[str, Any] = SMALL if given.small else FULL
-    for name in ("days", "largest_gpus", "load", "failures"):
-        sizes = sizes if getattr(given, name) is None else {**sizes, name: getattr(given, name)}
+    for name in ("days", "largest_gpus", "load", "failures", "quotas"):
+        sizes = sizes if getattr(given, name) in (None, False) else {**sizes, name: getattr(given, name)}
     warm_up_days = SMALL_WARM_UP_DAYS if given.small else WARM_UP_DAYS
     warm_up_days = warm_up_days if given.warm_up_days is None else given.warm_up_days
     skew = given.skew if given.skew or given.small else SKEW

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from typing import Any
 
@@ -36,19 +37,26 @@ def test_where_it_runs_now() -> None:
 
 def test_possible_ones_first_and_cheapest_first() -> None:
     options = of(FREE, "train").options
-    ranked = [(bool(option.forbidden), option.change) for option in options]
+    ranked = [(bool(option.forbidden), math.inf if option.change is None else option.change) for option in options]
     assert ranked == sorted(ranked)
     assert {option.place for option in options} == {"a", "b", "c"}
 
 
 def test_forbidden_by_rules_types_and_room() -> None:
     by_words = {option.words: option.forbidden for option in of(FREE, "train").options}
-    assert by_words["in a on a100, reading images remotely"] == ("a has no a100",)
+    assert by_words["in a on a100"] == ("a has no a100",)
     in_c = next(limits for words, limits in by_words.items() if words.startswith("in c on a100, with new copies"))
     assert "workload train is forbidden in c" in in_c
     assert "dataset logs is forbidden in c" in in_c
-    pinned = {option.place: option.forbidden for option in of(FREE, "view").options if "copies" not in option.words}
-    assert "workload view is pinned to c" in pinned["a"]
+    pinned = {option.place: option.forbidden for option in of(FREE, "view").options if option.change is not None}
+    assert "workload view is pinned to c" in pinned["b"]
+
+
+def test_a_replica_that_the_plan_deletes_is_no_new_copy() -> None:
+    stored = FREE.datasets.stored.copy()
+    stored[IMAGES, A] = True
+    kept = FREE.with_columns({"datasets.stored": stored})
+    assert "in a on h100, with today's copies of images" in [option.words for option in of(kept, "train").options]
 
 
 def test_links_bring_data_or_forbid() -> None:
@@ -125,13 +133,17 @@ def test_every_alternative_moves_the_whole_workload_and_nothing_else(
     kind = kind_of(problem)
     for w in range(len(problem.workloads)):
         for one in alternatives(problem, plan, w):
+            if one.plan is None:
+                there = problem.regions.supply_mgpu[problem.regions.labels.index(one.place)]
+                assert one.why_not in [f"{one.place} has no {problem.gpu_types[k]}" for k in np.flatnonzero(there == 0)]
+                continue
             others = plan.run_workload != w
-            kept = some(one.plan).run_workload != w
-            assert np.array_equal(some(one.plan).run_region[kept], plan.run_region[others])
-            assert np.array_equal(some(one.plan).run_share[kept], plan.run_share[others])
-            assert (some(one.plan).run_workload[~kept] == w).all()
-            assert some(one.plan).run_share[~kept].sum() == (0 if one.words == "left out" else SHARE)
-            kind.verification.verify(problem, some(one.plan))
+            kept = one.plan.run_workload != w
+            assert np.array_equal(one.plan.run_region[kept], plan.run_region[others])
+            assert np.array_equal(one.plan.run_share[kept], plan.run_share[others])
+            assert (one.plan.run_workload[~kept] == w).all()
+            assert one.plan.run_share[~kept].sum() == (0 if one.words == "left out" else SHARE)
+            kind.verification.verify(problem, one.plan)
 
 
 def test_unknown_names_and_broken_plans() -> None:

@@ -19,6 +19,7 @@ from mast_opt.cli.options import Begin, Force, Instance, Json, SolveOptions, The
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
+from mast_opt.core.wording import percent
 from mast_opt.planner.analysis.purchase_question import BuyParams, Purchases
 from mast_opt.planner.analysis.purchases import buy
 from mast_opt.planner.io import check_plan_target, check_target, read, write, write_plan
@@ -167,7 +168,10 @@ def _in_time(
             answer = buy_in_time(problem, periods, **asked, on_event=progress, **limits.keywords(interrupt.cancel))
     run.record.update(order_date_keys(answer, begin))
     code = Exit.OK if answer.periods else exit_for(answer.status)
-    words = f"{answer.message}. {_proven(answer)}" if answer.periods else f"{answer.status.value}: {answer.message}."
+    gap = max(limits.gap, asked["params"].plan_gap)
+    words = (
+        f"{answer.message}. {_proven(answer, gap)}" if answer.periods else f"{answer.status.value}: {answer.message}."
+    )
     sections = order_date_sections(answer, begin)
 
     def show(console: Console) -> None:
@@ -183,8 +187,8 @@ def _in_time(
     return answered(run, f"{problem.name}: what to order when", sections, out, show, (code, words), where)
 
 
-def _proven(answer: PurchasesInTime[Any]) -> str:
-    """Sentences on what is proven of the price, of the dates, and of the plans."""
+def _proven(answer: PurchasesInTime[Any], gap: float) -> str:
+    """Sentences on what is proven of the price, of the dates, and, within a gap, of the plans."""
     dates, price = answer.status is Status.OPTIMAL, "nothing"
     if dates or (answer.usd is not None and answer.bound_usd == float(answer.usd)):
         price = "proven the least for plans from today"
@@ -193,7 +197,8 @@ def _proven(answer: PurchasesInTime[Any]) -> str:
     latest = "proven the latest" if dates else "not proven the latest"
     statuses = [one.planned.solution.status for one in answer.periods]
     optimal = sum(status is Status.OPTIMAL for status in statuses)
-    return f"Price: {price}. Order dates: {latest}. Plans: {optimal} of {len(statuses)} proven within their gap."
+    plans = f"{optimal} of {len(statuses)} proven within {percent(gap)}"
+    return f"Price: {price}. Order dates: {latest}. Plans: {plans}."
 
 
 def _write(

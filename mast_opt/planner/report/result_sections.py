@@ -1,6 +1,7 @@
 """Answers of the analyses as sections: what a terminal shows, and what is written into files."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -69,7 +70,7 @@ WIDE = 0.05
 OVER_BEFORE = "GPUs over before moves"
 MOVE_FIRST = (
     "To move first: the latest date with which the moves of the period are done on the day it begins; ordered later, "
-    f"GPUs are over the supply until the moves are done. {UNKNOWN} where no date from today on will do."
+    f"GPUs are over the supply until the moves are done. {UNKNOWN} where no such date from today on is known."
 )
 """Note on the dates of orders."""
 CHAINED = (
@@ -222,7 +223,7 @@ def recovery_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
                 Head("work"),
                 Head("tier", Form.COUNT),
                 Head("GPUs used", Form.GPUS),
-                Head("starts on day", Form.COUNT),
+                Head("days down", Form.COUNT),
             )
             note = USED + (f" {FIRST_STAGE}" if one.first is not None else "")
             found.append(Section(f"Work of lost regions, {one.name}", (*heads, Head("how")), rows, note))
@@ -566,7 +567,10 @@ def _costs_of_the_way(periods: Sequence[Period[Any]]) -> list[str]:
     """Sentences on work that stops, remote reads, and steps that take longer than they may, by period."""
     words = []
     for one in periods:
-        stopped = [f"{row.what} ({in_gpus(row.gpus)})" for row in one.way.stopped if noticed(row.gpus, "gpus")]
+        gpus_of = defaultdict[str, float](float)
+        for row in one.way.stopped:
+            gpus_of[row.what] += row.gpus
+        stopped = [f"{what} ({in_gpus(amount)})" for what, amount in gpus_of.items() if noticed(amount, "gpus")]
         parts = [f"stops {list_of(stopped)} on the way"] if stopped else []
         remote = one.solution.verdict.metrics.get("remote_tb_per_day", 0.0) if one.solution.verdict else 0.0
         parts += [f"reads {plain(remote)} TB a day remotely"] if noticed(remote, "remote_tb_per_day") else []

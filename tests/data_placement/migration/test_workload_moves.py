@@ -318,7 +318,7 @@ def test_work_of_a_lost_region_is_down_from_the_start() -> None:
     first, _ = first_steps(problem, plan, 0)
     assert {one.what for one in first.stopped} == {"late", "soon", "never"}
     done = story(problem, plan).answers[2]
-    assert "3 workloads (15 GPUs) ran in what is lost: 2 of them start again, the last after 1 day." in done.detail
+    assert "3 workloads (15 GPUs used) ran in what is lost: 2 of them start again, the last after 1 day." in done.detail
 
 
 def test_data_of_the_most_important_work_that_is_down_is_copied_first() -> None:
@@ -398,7 +398,7 @@ def test_work_that_waits_starts_elsewhere_in_a_second_plan_with_the_gpus_that_it
         ("large", 1, ("data-large",), (), 2.0),
     ]
     words = story(problem, then, first=first).answers[2].detail
-    assert "2 workloads (8 GPUs) ran in what is lost: 1 of them start again, 1 more with fewer GPUs" in words
+    assert "2 workloads (8 GPUs used) ran in what is lost: 1 of them start again, 1 more with fewer GPUs" in words
 
 
 def test_work_that_stops_is_counted_once() -> None:

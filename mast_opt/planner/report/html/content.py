@@ -170,7 +170,7 @@ def _down(down: Sequence[Stopped]) -> str:
     whole = work - {one.what for one in down if not one.runs or one.gpus_missing}
     last = max((one.days or 0 for one in down if one.runs), default=0)
     until = f"the last after {counted(last, 'day')}" if last else "on the first day"
-    words = f" {counted(len(work), 'workload')} ({in_gpus(sum(one.gpus for one in down))}) ran in what is lost: "
+    words = f" {counted(len(work), 'workload')} ({in_gpus(sum(one.gpus for one in down))} used) ran in what is lost: "
     words += f"{len(whole):,} of them start again" + (
         f", {len(some - whole):,} more with fewer GPUs" if some - whole else ""
     )

@@ -82,7 +82,7 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
     else:
         console.print(Text.assemble(("DONE", "bold green"), f"  {_size(order)}"))
     for words in order.relief:
-        print_words(console, f"- {words}" + ("" if order.proven else " (there may be less)"))
+        print_words(console, f"- {words}" + ("" if order.proven else " (not proven least)"))
     for words in (*order.notes, *filter(None, [order.late, order.lost])):
         print_words(console, f"- {words}")
     by_day = change_sections.over_sections(order)

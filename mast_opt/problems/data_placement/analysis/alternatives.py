@@ -43,6 +43,9 @@ def alternatives(problem: DataPlacement, plan: Plan, w: int) -> tuple[Alternativ
     found = []
     for kind in p.options.gpu_type[p.options.workload == w].tolist():
         for r, region in enumerate(p.regions.labels):
+            if kind < len(p.gpu_types) and p.option_mgpu[w, kind] and not p.regions.supply_mgpu[r, kind]:
+                found.append(Alternative(_cell(p, r, kind), region, None, f"{region} has no {p.gpu_types[kind]}"))
+                continue
             lacks = data[~plan.place[data, r]]
             far = _moved(p, plan, w, r, kind, plan.place)
             cell = _cell(p, r, kind)
@@ -53,7 +56,9 @@ def alternatives(problem: DataPlacement, plan: Plan, w: int) -> tuple[Alternativ
                 place = plan.place.copy()
                 place[lacks, r] = True
                 near = _moved(p, plan, w, r, kind, place)
-                words = f"{cell}, with new copies of {_data(p, lacks)}"
+                stored = p.datasets.stored[lacks, r]
+                copies = (("new copies of", lacks[~stored]), ("today's copies of", lacks[stored]))
+                words = f"{cell}, with {listed([f'{which} {_data(p, some)}' for which, some in copies if len(some)])}"
                 found.append(Alternative(words, region, near, freed=freed))
     if p.may_refuse and len(rows):
         found.append(Alternative("left out", "", _moved(p, plan, w, None, 0, plan.place)))

@@ -24,7 +24,7 @@ BUDGET = {
     "live/reports": 547,
     "live/service": 3645,
     "live/simulation": 4569,
-    "live/slow_paths": 467,
+    "live/slow_paths": 471,
     "live/store": 1097,
     "planner/analysis": 3698,
     "planner/bench": 1866,

@@ -1,7 +1,8 @@
 """Servers path: every half hour, which cluster should have which server so that a lost switchboard does no harm."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.server_assignment import entities
 from mast_opt.problems.server_assignment.plan import Plan
 from mast_opt.problems.server_assignment.problem import TERMS, ServerAssignment
+
+ValueT = TypeVar("ValueT")
 
 NAME = "servers"
 SEPARATOR = " \N{RIGHTWARDS ARROW} "
@@ -95,6 +98,8 @@ def server_instance(snapshot: Snapshot, switchboards: Mapping[str, str]) -> Serv
     boards = list(dict.fromkeys((switchboards[server.name], server.region) for server in servers))
     racks = list(dict.fromkeys((switchboards[server.name], server.rack) for server in servers))
     board_at = {board: at for at, (board, _) in enumerate(boards)}
+    region_at, kind_at = _positions(regions), _positions(kinds)
+    rack_at, owner_at = _positions(racks), _positions(reservations)
     busy = _busy(snapshot)
     value = np.array(
         [
@@ -105,15 +110,13 @@ def server_instance(snapshot: Snapshot, switchboards: Mapping[str, str]) -> Serv
     )
     asked = [snapshot.use.p95_mgpu(cluster, kind, snapshot.now_ms) for cluster, kind in reservations]
     none = np.zeros(0, np.int64)
-    owner = [
-        reservations.index((inventory.moving.get(server.name, server.cluster), server.gpu_type)) for server in servers
-    ]
+    owner = [owner_at[inventory.moving.get(server.name, server.cluster), server.gpu_type] for server in servers]
     return ServerAssignment(
         name="servers of now",
         datacenters=tuple(regions),
         switchboards=entities.Switchboards(
             labels=tuple(board for board, _ in boards),
-            datacenter=np.array([regions.index(region) for _, region in boards], np.int64),
+            datacenter=np.array([region_at[region] for _, region in boards], np.int64),
         ),
         racks=entities.Racks(
             labels=tuple(rack for _, rack in racks),
@@ -122,8 +125,8 @@ def server_instance(snapshot: Snapshot, switchboards: Mapping[str, str]) -> Serv
         types=tuple(f"{region} {kind} {gpus}" for region, kind, gpus in kinds),
         servers=entities.Servers(
             labels=tuple(server.name for server in servers),
-            type=np.array([kinds.index((one.region, one.gpu_type, one.gpus)) for one in servers], np.int64),
-            rack=np.array([racks.index((switchboards[one.name], one.rack)) for one in servers], np.int64),
+            type=np.array([kind_at[one.region, one.gpu_type, one.gpus] for one in servers], np.int64),
+            rack=np.array([rack_at[switchboards[one.name], one.rack] for one in servers], np.int64),
             owner=np.array(owner, np.int64),
             in_use=np.array([server.name in busy or server.name in inventory.moving for server in servers], np.bool_),
         ),
@@ -138,6 +141,11 @@ def server_instance(snapshot: Snapshot, switchboards: Mapping[str, str]) -> Serv
         affinities=entities.Affinities(reservation=none, datacenter=none, share_milli=none, tolerance_milli=none),
         objective=Objective(weights=dict(TERMS)),
     )
+
+
+def _positions(values: Sequence[ValueT]) -> dict[ValueT, int]:
+    """Value → position, of values without repetition."""
+    return {value: at for at, value in enumerate(values)}
 
 
 def _busy(snapshot: Snapshot) -> frozenset[str]:

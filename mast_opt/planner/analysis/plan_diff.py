@@ -210,13 +210,13 @@ def diff(
 
 
 def _rows_note(tables: Sequence[TableDiff], rows: int) -> tuple[str, ...]:
-    """A sentence on how many rows differ, and which of those that are listed do not count."""
+    """A sentence on how many decisions differ, and which rows that are listed are none."""
     listed = sum(len(one.added) + len(one.removed) + len(one.changed) for one in tables)
     if not listed:
         return ()
-    words = f"{counted(rows, 'row')} of decisions {'is' if rows == 1 else 'are'} in only one of the plans"
-    more = f", of {listed:,} that are listed: a row in both with another share does not count, nor what follows"
-    return (f"{words}, as 'solve' counts them{more if listed > rows else ''}.",)
+    words = f"{counted(rows, 'decision')} {'is' if rows == 1 else 'are'} in only one of the plans, which 'solve' counts"
+    more = f"; the other {listed - rows:,} rows below have another share, or follow from these"
+    return (f"{words}{more if listed > rows else ''}.",)
 
 
 def _as_plan_of(kind: Kind[Any, PlanT], problem: Problem[PlanT], first: Problem[PlanT], plan: PlanT) -> PlanT | None:

@@ -72,7 +72,7 @@ def test_a_bill_that_grows_while_the_running_cost_falls_is_explained() -> None:
     assert plan is not None
     found = mast_opt.diff(problem, None, plan)
     note, count = found.notes
-    assert count.startswith(f"{found.rows} rows of decisions are in only one of the plans, as 'solve' counts them")
+    assert count.startswith(f"{found.rows} decisions are in only one of the plans, which 'solve' counts")
     assert "running_cost (-5,840) is the price of all work, as if GPUs over the supply existed" in note
     assert "billed_usd_a_month (+5,840)" in note
     assert "overload_usd_a_month (-11,680)" in note

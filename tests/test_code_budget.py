@@ -31,7 +31,7 @@ BUDGET = {
     "planner/importers": 1895,
     "planner/io": 3372,
     "planner/proof": 1439,
-    "planner/report": 3011,
+    "planner/report": 3015,
     "planner/solving": 2539,
     "problems/backends": 1852,
     "problems/data_placement": 14919,

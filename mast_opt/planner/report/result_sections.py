@@ -55,11 +55,12 @@ NEEDS = (
     "that it waits for, so more replicas may leave more GPUs missing."
 )
 """Note on GPUs missing, which more replicas do not always make fewer."""
-UNPROVEN_LOSS = (
+AT_MOST = (
     "At most: a placement of the work that misses no more is known, and a better one may exist; 'solve --goals' with a "
-    "longer --time-limit may prove it. Not proven: no placement is known."
+    "longer --time-limit may prove it."
 )
-"""Note where losses of regions are upper bounds, or not known."""
+NOT_KNOWN = "Not proven: no placement is known; 'solve --goals' with a longer --time-limit may find one."
+"""Notes where losses of regions are upper bounds, and where they are not known."""
 BILL = (
     "GPUs by the hour and storage in use, and remote reads; GPUs over the supply are not billed. The price of the "
     "purchase is not in it."
@@ -355,6 +356,13 @@ def missing_words(one: RegionLoss, words: str = "") -> str:
     return f"{'' if certain else 'at most '}{shown(one.missing_gpus, 'gpus')}{words}"
 
 
+def _doubt(losses: Sequence[RegionLoss | None]) -> str:
+    """Notes on the losses of regions that are not proven."""
+    found = [one for one in losses if one is not None and not math.isinf(one.missing_gpus)]
+    notes = (AT_MOST * (not all(one.proven for one in found)), NOT_KNOWN * (len(found) < len(losses)))
+    return " ".join(filter(None, notes))
+
+
 def least_loss_words(loss: RegionLoss | None, least: float | None) -> str:
     """Words on the worst loss of a region by a plan whose replicas are to make it small, and on what is proven.
 
@@ -393,8 +401,7 @@ def each_loss_sections(figures: Mapping[str, Figures]) -> tuple[Section, ...]:
         "'explain --risk' counts) or no region that is left has its data and may run it. "
         f"{NEEDS}"
     )
-    if not all(one.proven for losses in known.values() for one in losses):
-        note += f" {UNPROVEN_LOSS}"
+    note = f"{note} {_doubt([one for losses in known.values() for one in losses])}".strip()
     return (Section(EACH_LOSS, (Head("region"), *Form.TEXT.heads(*known)), tuple(rows), note),) if rows else ()
 
 
@@ -434,7 +441,7 @@ def goal_sections(
     if losses:
         rows += _missing_rows("GPUs missing after the worst loss of a region, before any copy", losses, worst=True)
     title = "Before and after" if PLAN in figures else "Plans side by side"
-    note = "" if all(one is not None and one.proven for one in losses) else UNPROVEN_LOSS
+    note = _doubt(losses)
     once = {name: (one.verdict.terms.get(ONCE, 0.0), one.terms.get(ONCE, 0.0)) for name, one in figures.items()}
     others = {name: f"{term:,.0f}" for name, (term, usd) in once.items() if noticed(term - usd, "usd")}
     if others:

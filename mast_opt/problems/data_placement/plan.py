@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +101,18 @@ def gpu_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
     amount = problem.option_mgpu[plan.run_workload, plan.run_type] * plan.run_share / SHARE
     np.add.at(asked, (plan.run_region, plan.run_type, problem.workloads.tier[plan.run_workload]), amount)
     return np.cumsum(asked, axis=2)[:, :-1]
+
+
+def filled_mb(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
+    """[R] MB of replicas, and of outputs of the work that runs there."""
+    output = problem.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE
+    return np.bincount(plan.run_region, output, len(problem.regions)) + problem.datasets.size_mb @ plan.place
+
+
+def used_mcores(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
+    """[R] millicores of the work that runs there."""
+    used = problem.workloads.cpu_mcores[plan.run_workload] * plan.run_share / SHARE
+    return np.bincount(plan.run_region, used, len(problem.regions))
 
 
 def shown_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:

@@ -156,11 +156,11 @@ def _days(order: Order) -> Answer:
 
 def _stops(halted: Sequence[Stopped]) -> str:
     """Words on the work that stops on the way, and the part of it for which no plan has GPUs."""
-    work, ended = ({one.what for one in some} for some in (halted, [one for one in halted if one.days is None]))
-    words = f" {counted(len(work), 'workload')} must stop" if work else ""
-    return words + (
-        f"; no plan has the GPUs back for {len(ended):,} of them." if ended else " for a while." * bool(work)
-    )
+    if not halted:
+        return ""
+    ended = {one.what for one in halted if one.days is None}
+    how = f"; no plan has the GPUs back for {len(ended):,} of them." if ended else " for a while."
+    return f" {counted(len({one.what for one in halted}), 'workload')} must stop{how}"
 
 
 def _down(down: Sequence[Stopped]) -> str:
@@ -171,9 +171,8 @@ def _down(down: Sequence[Stopped]) -> str:
     last = max((one.days or 0 for one in down if one.runs), default=0)
     until = f"the last after {counted(last, 'day')}" if last else "on the first day"
     words = f" {counted(len(work), 'workload')} ({in_gpus(sum(one.gpus for one in down))} used) ran in what is lost: "
-    words += f"{len(whole):,} of them start again" + (
-        f", {len(some - whole):,} more with fewer GPUs" if some - whole else ""
-    )
+    words += f"{len(whole):,} of them start again"
+    words += f", {len(some - whole):,} more with fewer GPUs" if some - whole else ""
     return words + (f", {until}." if some else ".")
 
 

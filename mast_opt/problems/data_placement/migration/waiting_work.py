@@ -89,18 +89,17 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
     since, first = {key: way.since.get(key, 0) for key in way.missing()}, way.missing().keys()
     gets: dict[_Key, int] = {}
     due, lost_to_others = defaultdict[_Key, float](float), defaultdict[_Key, float](float)
-    starts, stops, displaced, idle = list[Move](), list[Move](), set[_Key](), set[int]()
+    starts, stops, idle = list[Move](), list[Move](), set[int]()
     over: dict[int | None, float] = {None: way.over()}
     for wave, group in groupby(enumerate(moves), key=lambda pair: pair[1].wave):
         of_work = [(at, one) for at, one in group if one.what in work and one.share is not None]
         entered, left = _crossings(p, work, [one for _, one in of_work])
         day = of_work[0][1].day if of_work else None
-        stopped = {key for key in left if (waiting is not None or key in displaced) and not way.runs(key)}
+        stopped = {key for key in left if (waiting is not None or key in lost_to_others) and not way.runs(key)}
         idle |= {at for at, one in of_work if stopped & _crossings(p, work, [one])[1].keys()}
         for key, (more, lost) in way.changed(entered, left).items():
             if way.waits(key) and way.noticed(key, lost):
                 stops.append(_waiting(p, wave, "stop", key, lost, day))
-                displaced.add(key)
                 lost_to_others[key] += lost
                 due[key], more = 0.0, 0.0
             if way.waits(key):
@@ -110,10 +109,11 @@ def waits(problem: DataPlacement, plan: Plan, moves: Sequence[Move], waiting: Se
                 gets[key] = day or 0
             due[key] += more
             waits_today = waiting is not None and key in first
-            again = due[key] if waits_today else min(due[key], lost_to_others[key])
-            if (waits_today or key in displaced) and way.noticed(key, again):
+            again = due[key] if waits_today else min(due[key], lost_to_others.get(key, 0.0))
+            if way.noticed(key, again):
                 starts.append(_waiting(p, wave, "start", key, again, day))
-                due[key], lost_to_others[key] = 0.0, lost_to_others[key] - again
+                due[key] = 0.0
+                lost_to_others[key] -= again
         if of_work:
             over[day or 0] = way.over()
     last = set(plan.run_workload.tolist())

@@ -7,7 +7,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import as_shown, counted, gpus, in_gpus, listed, noticed, percent, plain, ratio
 from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, money_counts
 from mast_opt.problems.data_placement.analysis.short_days import short_days
-from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
+from mast_opt.problems.data_placement.plan import Plan, filled_mb, gpu_demand, lacking_gpus, today
 from mast_opt.problems.data_placement.presentation import details
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
@@ -169,10 +169,7 @@ def usd(amount: float) -> str:
 def _storage(p: DataPlacement, plan: Plan) -> Answer:
     """Answer on storage: TB of replicas before and after, and the fullest region."""
     before, after = (float((p.datasets.size_mb @ place).sum()) / MB_PER_TB for place in (p.datasets.stored, plan.place))
-    output = np.bincount(
-        plan.run_region, p.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE, len(p.regions)
-    )
-    fill = (p.datasets.size_mb @ plan.place + output) / np.maximum(p.usable_storage_mb, 1)
+    fill = filled_mb(p, plan) / np.maximum(p.usable_storage_mb, 1)
     at = int(fill.argmax())
     words = f"Replicas. Fullest: {p.regions.labels[at]}, {fill[at]:.0%} of its storage less headroom."
     return Answer("Storage", f"{before:,.0f} → {after:,.0f} TB", words, "Storage in use")

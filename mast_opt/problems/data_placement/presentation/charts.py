@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.problems.data_placement.analysis.current_state import complete
-from mast_opt.problems.data_placement.plan import Plan, lacking_gpus, read_positions, shown_demand, today
+from mast_opt.problems.data_placement.plan import (
+    Plan,
+    filled_mb,
+    lacking_gpus,
+    read_positions,
+    shown_demand,
+    today,
+    used_mcores,
+)
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.measures import totals
@@ -71,15 +79,9 @@ def _tiers(problem: DataPlacement, asked: NDArray[Any]) -> Bars:
 def _storage(problem: DataPlacement, before: Plan | None, after: Plan) -> Bars:
     """Bars of storage in use by region, before and after a data-placement plan."""
     p, usable = problem, problem.usable_storage_mb.tolist()
-
-    def filled(plan: Plan) -> Values:
-        """Replicas, and outputs of the work that runs there."""
-        outputs = totals(plan.run_region, p.workloads.output_mb[plan.run_workload], plan.run_share, len(p.regions))
-        held = (p.datasets.size_mb @ plan.place).tolist()
-        return _shares([mb + out / SHARE for mb, out in zip(held, outputs, strict=True)], usable)
-
-    replicas = _shares((p.datasets.size_mb @ p.datasets.stored).tolist(), usable)
-    series = (("before", replicas if before is None else filled(before)), ("after", filled(after)))
+    first = p.datasets.size_mb @ p.datasets.stored if before is None else filled_mb(p, before)
+    filled = ("before", first), ("after", filled_mb(p, after))
+    series = tuple((name, _shares(mb.tolist(), usable)) for name, mb in filled)
     note = "Replicas and outputs, as a share of the storage less its headroom"
     note += "; before: replicas only." if before is None else "."
     return Bars("Storage in use", "region", p.regions.labels, series, scale=Scale.FILL, note=note)
@@ -90,18 +92,11 @@ def _cpu(problem: DataPlacement, before: Plan | None, after: Plan) -> Bars:
     p = problem
     named = [("before", before), ("after", after)]
     series = tuple(
-        (name, _shares([c / SHARE for c in _cores(p, plan)], p.regions.cpu_mcores.tolist()))
+        (name, _shares(used_mcores(p, plan).tolist(), p.regions.cpu_mcores.tolist()))
         for name, plan in named
         if plan is not None
     )
     return Bars("CPU cores in use", "region", p.regions.labels, series, scale=Scale.FILL)
-
-
-def _cores(problem: DataPlacement, plan: Plan) -> list[int]:
-    """[R] thousandths of millicores."""
-    return totals(
-        plan.run_region, problem.workloads.cpu_mcores[plan.run_workload], plan.run_share, len(problem.regions)
-    )
 
 
 def _shares(amounts: list[float], of: list[int]) -> Values:

@@ -8,7 +8,7 @@ import numpy as np
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted, noticed
 from mast_opt.problems.data_placement.migration.workload_moves import Cell, Piece, parts
-from mast_opt.problems.data_placement.plan import Plan, shown_demand
+from mast_opt.problems.data_placement.plan import Plan, filled_mb, shown_demand, used_mcores
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits
@@ -108,7 +108,6 @@ def datasets_that_move(problem: DataPlacement, plan: Plan) -> Section:
 def what_binds(problem: DataPlacement, plan: Plan) -> Section:
     """A row for each limit that the plan fills, the fullest first."""
     p = problem
-    regions = len(p.regions)
     demand = shown_demand(p, plan)[:, :, -1]
     found: list[tuple[str, str, float, float, str]] = [
         (
@@ -120,10 +119,9 @@ def what_binds(problem: DataPlacement, plan: Plan) -> Section:
         )
         for r, k in np.argwhere(p.regions.supply_mgpu > 0).tolist()
     ]
-    output = np.bincount(plan.run_region, p.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE, regions)
-    cores = np.bincount(plan.run_region, p.workloads.cpu_mcores[plan.run_workload] * plan.run_share / SHARE, regions)
+    cores = used_mcores(p, plan)
     arriving = p.datasets.size_mb @ (plan.place & ~p.datasets.stored)
-    stored = p.datasets.size_mb @ plan.place + output
+    stored = filled_mb(p, plan)
     for r, name in enumerate(p.regions.labels):
         found.append(("storage", name, stored[r] / MB_PER_TB, p.usable_storage_mb[r] / MB_PER_TB, "TB"))
         found.append(("CPU", name, cores[r] / MILLI, p.regions.cpu_mcores[r] / MILLI, "cores"))

@@ -10,7 +10,15 @@ from mast_opt.core.wording import counted
 from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.analysis.short_days import short_days
 from mast_opt.problems.data_placement.limits import LIMITS
-from mast_opt.problems.data_placement.plan import Plan, lacking_gpus, read_positions, shown_demand, today
+from mast_opt.problems.data_placement.plan import (
+    Plan,
+    filled_mb,
+    lacking_gpus,
+    read_positions,
+    shown_demand,
+    today,
+    used_mcores,
+)
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits
@@ -84,8 +92,8 @@ def _fill(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
     runs_today = today(p)
     part = "" if runs_today is None or complete(p) else "known "
-    before = p.datasets.size_mb @ p.datasets.stored if runs_today is None else _filled_mb(p, runs_today)
-    after = _filled_mb(p, plan)
+    before = p.datasets.size_mb @ p.datasets.stored if runs_today is None else filled_mb(p, runs_today)
+    after = filled_mb(p, plan)
     columns = [
         (Head("region"), list(p.regions.labels)),
         (Head("usable TB", Form.AMOUNT), (p.usable_storage_mb / MB_PER_TB).tolist()),
@@ -94,22 +102,12 @@ def _fill(problem: DataPlacement, plan: Plan) -> Section:
         (Head("cores", Form.AMOUNT), (p.regions.cpu_mcores / MILLI).tolist()),
     ]
     if runs_today is not None:
-        columns.append((Head(f"{part}in use before", Form.FILL), _ratios(_cores(p, runs_today), p.regions.cpu_mcores)))
-    columns.append((Head("in use", Form.FILL), _ratios(_cores(p, plan), p.regions.cpu_mcores)))
+        columns.append(
+            (Head(f"{part}in use before", Form.FILL), _ratios(used_mcores(p, runs_today), p.regions.cpu_mcores))
+        )
+    columns.append((Head("in use", Form.FILL), _ratios(used_mcores(p, plan), p.regions.cpu_mcores)))
     order = np.argsort(-after / np.maximum(p.usable_storage_mb, 1), kind="stable")
     return Section("Storage and CPU", tuple(head for head, _ in columns), _rows(columns, order))
-
-
-def _filled_mb(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
-    """[R] MB of replicas, and of outputs of the work that runs there."""
-    output = problem.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE
-    return problem.datasets.size_mb @ plan.place + np.bincount(plan.run_region, output, len(problem.regions))
-
-
-def _cores(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
-    """[R] millicores in use."""
-    weights = problem.workloads.cpu_mcores[plan.run_workload] * plan.run_share / SHARE
-    return np.bincount(plan.run_region, weights=weights, minlength=len(problem.regions))
 
 
 def _ratios(amount: NDArray[Any], of: Ints) -> list[float | None]:

@@ -45,6 +45,8 @@ class _Account:
     """Tier → what its jobs within the quotas hold."""
     beyond: set[str] = field(default_factory=set)
     """Jobs that the quotas do not cover."""
+    eased: object = field(default_factory=object)
+    """Another object after each change by which the quotas may cover more."""
 
     def copy(self) -> "_Account":
         """Copy of a tenant's account in the ledger, with jobs of its own."""
@@ -89,6 +91,8 @@ class Ledger:
         """None where nothing but quotas of tenants is stated."""
         self._owned: Counter[Key] = Counter()
         """All quotas together, by type."""
+        self._eased = object()
+        """Another object after each change by which any tenant may hold more, or stop more for it."""
         self._changed: dict[str, None] = {}
         """Jobs that are new or whose right has changed, and perhaps back."""
         self.is_sound = True
@@ -150,11 +154,13 @@ class Ledger:
 
     def _strike(self, account: _Account, name: str, held: _Held) -> None:
         """Strike a job from its tenant's account, and work out rights again where that matters."""
+        self._eased = object()
         at = bisect.bisect_left(account.order, (held.tier, held.number, name))
         del account.order[at]
         if name in account.beyond:
             account.beyond.discard(name)
             return
+        account.eased = object()
         account.count(held, -1)
         if account.beyond:
             self._settle(account, at)
@@ -164,7 +170,7 @@ class Ledger:
         quota.
         """
         quotas.check()
-        self.is_sound = False
+        self.is_sound, self._eased = False, object()
         tenants = list(dict.fromkeys((*self._use, *(row[0] for row in quotas.rows()))))
         nominal = {tenant: amounts for tenant in tenants if (amounts := quotas.nominal(tenant))}
         self.quotas, self._tree, self._owned = quotas, quotas.tree(list(nominal)), Counter()
@@ -228,6 +234,7 @@ class Ledger:
                     left[key] -= of_key(held.amounts, key)
             if fits == was:
                 continue
+            account.eased = self._eased = object()
             (account.beyond.discard if fits else account.beyond.add)(name)
             account.count(held, 1 if fits else -1)
             self._changed[name] = None
@@ -241,6 +248,12 @@ class Ledger:
     def is_limited(self, tenant: str) -> bool:
         """Whether a quota, its own or of a group above it, limits a tenant."""
         return tenant in self._accounts
+
+    def eased(self, tenant: str = "") -> object:
+        """An object that is another one after each change by which the own quotas of a limited tenant may cover more of
+        its work than before, or (empty) by which any tenant may hold more or stop more for it."""
+        account = self._accounts.get(tenant)
+        return self._eased if account is None else account.eased
 
     def use(self, tenant: str, key: Key = None) -> int:
         """Amount that the jobs of a tenant hold, of a GPU type or of all."""

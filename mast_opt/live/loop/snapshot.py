@@ -70,6 +70,19 @@ class Snapshot:
         keeps its order by tier, and what its tenant may not borrow comes last."""
         return self._state.fleet.importance_of(record.job) if self.has_quotas else record.spec.tier
 
+    def may_start(self, importance: int) -> bool:
+        """Whether a waiting job of this importance takes no more than its tenant may borrow."""
+        tiers = self.reclaimable.tiers
+        return importance <= tiers[-1] + len(tiers)
+
+    def eased_by(self, record: JobRecord) -> str | None:
+        """Whose rights could help a waiting job, see ``Fleet.eased_by``."""
+        return self._state.fleet.eased_by(record.job)
+
+    def eased(self, tenant: str) -> object:
+        """What is another object once rights of a tenant, or (empty) of any, may be better, see ``Ledger.eased``."""
+        return self._state.fleet.ledger.eased(tenant)
+
     def credit_milli(self, tenant: str) -> int:
         """Thousandths of its quota that a tenant left unused in the mean of the last seven days."""
         quota = self._state.quotas.limits(tenant).get(None)

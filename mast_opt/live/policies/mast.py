@@ -19,6 +19,7 @@ from mast_opt.live.policies.easy import SHORTEST_FIRST
 from mast_opt.live.policies.head_of_line import ARRIVALS
 from mast_opt.live.policies.making_room import MakingRoom
 from mast_opt.live.policies.mast_params import COPY, FAIR, HOLD, HOME, LATE, PREEMPTIBLE, SCOPES, SHARE, MastParams
+from mast_opt.live.policies.refusals import Refusals
 from mast_opt.live.policies.region_loads import RegionLoads
 from mast_opt.live.policies.reservations import Reservations, queue_tier
 from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses
@@ -80,6 +81,10 @@ class Mast:
         """Events since promises were last looked at."""
         self._kept_out: dict[str, dict[Key, WaitingClass]] = {}
         """Region → classes that were refused for what is promised there; with quotas only."""
+        self._refusals: Refusals | None = None
+        """Classes that were refused by rank; None if any may fit, or the order is that of submission."""
+        self._once_more: dict[Key, WaitingClass] = {}
+        """Classes that were refused for what is promised, or for work that stops: another start may let them fit."""
 
     @property
     def reads(self) -> frozenset[str]:
@@ -93,7 +98,7 @@ class Mast:
         self._whole = WholeServers()
         home, limits = self.params.scope == "region", self.params.reserve
         self._waiting = WaitingClasses(snapshot, home=home, limits=limits, promote_ms=self._promote_ms)
-        self._due, self._regions = {}, frozenset(snapshot.supply_mgpu)
+        self._due, self._regions, self._refusals = {}, frozenset(snapshot.supply_mgpu), None
         self._stopping = {record.name for record in snapshot.jobs.values() if record.state is JobState.STOPPING}
         self._seen_growth = snapshot.reclaimable.count
         if self.params.reserve:
@@ -148,7 +153,11 @@ class Mast:
     def _serve_by_rank(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place heads in an order that changes as tenants get something."""
         heads: list[_Head] = []
+        eased = snapshot.eased("")
         while (heads or self._due) and not actions.full:
+            if snapshot.eased("") is not eased:
+                eased = snapshot.eased("")
+                self._take_back(heads, snapshot)
             self._offer_due(snapshot, actions, heads)
             if not heads:
                 break
@@ -168,6 +177,10 @@ class Mast:
             if best is None or (best.victims and self._makes_way(record, snapshot)):
                 for region in self._reservations.blocked_in(record, snapshot) if self._reservations.active else ():
                     self._kept_out.setdefault(region, {})[key] = waiting
+                if best is not None or self._reservations.bind(record, snapshot):
+                    self._once_more[key] = waiting
+                else:
+                    self._refuse(waiting, snapshot.eased_by(record) if fits else None, snapshot)
                 continue
             self._start(waiting, best, second, snapshot, actions)
             self._due[key] = waiting
@@ -248,7 +261,7 @@ class Mast:
     def _take_in_rights(self, snapshot: Snapshot) -> None:
         """Take in that tenants may use other amounts, like ``begin``, for classes: any may fit now, and the jobs of one
         have the same rights."""
-        self._due, self._kept_out, self._whole = {}, {}, WholeServers()
+        self._due, self._kept_out, self._whole, self._refusals = {}, {}, WholeServers(), None
         self._stopping = {record.name for record in snapshot.jobs.values() if record.state is JobState.STOPPING}
         self._waiting.grow(None)
         if self.params.reserve:
@@ -270,27 +283,57 @@ class Mast:
         """Find the classes for which something has become free since they were refused."""
         grown = snapshot.reclaimable.grown(self._seen_growth)
         self._seen_growth = snapshot.reclaimable.count
-        self._waiting.grow(grown)
+        groups = self._waiting.grow(grown)
         if not self._by_rank(snapshot):
+            self._refusals = None
             return
-        # what a tenant uses changes by which right its jobs may start, and on which types: any class may fit now
-        self._due.update(self._waiting.classes)
+        if self._refusals is None:
+            self._refusals = Refusals()
+            self._due.update(self._waiting.classes)
+        else:
+            self._due.update((one.key, one) for one in self._refusals.helped(groups, snapshot))
+            self._due.update(self._once_more)
+        self._once_more = {}
 
     def _offer_due(self, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
         """Let the first jobs of the waiting classes that have become due take their turn."""
         due, self._due = self._due, {}
         for waiting in due.values():
-            if not waiting.offered and self._waiting.classes.get(waiting.key) is waiting:
+            if waiting.offered or self._waiting.classes.get(waiting.key) is not waiting:
+                continue
+            if not waiting.regions or self._waiting.may_fit(waiting) or not self._waiting.head(waiting, snapshot):
                 self._offer(waiting, snapshot, actions, heads)
+            else:
+                self._refuse(waiting, None, snapshot)
+
+    def _take_back(self, heads: list[_Head], snapshot: Snapshot) -> None:
+        """Let the heads whose rights may be better by now get another place in the order."""
+        kept = []
+        for head in heads:
+            waiting = self._waiting.classes[head[2]]
+            if waiting.eased is snapshot.eased(waiting.helper):
+                kept.append(head)
+            else:
+                waiting.offered = False
+                self._due[waiting.key] = waiting
+        heads[:] = kept
+        heapq.heapify(heads)
 
     def _offer(self, waiting: WaitingClass, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
         """Let the head of a class take its turn."""
         name = self._waiting.head(waiting, snapshot)
         if name is not None and waiting.regions:
-            heapq.heappush(heads, (self._rank(snapshot.jobs[name], snapshot), name, waiting.key))
-            waiting.offered = True
+            rank = self._rank(snapshot.jobs[name], snapshot)
+            heapq.heappush(heads, (rank, name, waiting.key))
+            waiting.offered, waiting.helper = True, waiting.tenant if snapshot.may_start(rank[0]) else ""
+            waiting.eased = snapshot.eased(waiting.helper)
         else:
             self._mark_inadmissible(waiting, snapshot, actions)
+
+    def _refuse(self, waiting: WaitingClass, tenant: str | None, snapshot: Snapshot) -> None:
+        """Let the head of a class wait until it is helped, see ``Refusals.note``."""
+        if self._refusals is not None:
+            self._refusals.note(waiting, self._waiting.groups_of(waiting), tenant, snapshot)
 
     def _mark_inadmissible(self, waiting: WaitingClass, snapshot: Snapshot, actions: Actions) -> None:
         """Hold the jobs of a class that may run nowhere, or has none."""

@@ -263,6 +263,10 @@ class Reservations:
             if one.servers and self._binds(one, record, snapshot) and not self._ends_before(one, record, snapshot)
         ]
 
+    def bind(self, record: JobRecord, snapshot: Snapshot) -> bool:
+        """Whether any reservation keeps servers from a job, or from its victims."""
+        return any(one.servers and self._binds(one, record, snapshot) for one in self.of_region.values())
+
     def _keeps(self, record: JobRecord, bid: Bid, snapshot: Snapshot) -> bool:
         """Whether a bid leaves to the reservation of its region what is promised to it."""
         one = self.of_region.get(bid.region)

@@ -37,6 +37,12 @@ class WaitingClass:
     """(submission, number) of its head, by which it stands in the orders of its sizes; None if it stands there not."""
     offered: bool = False
     """Whether its head has a place in the order of this turn."""
+    helper: str = ""
+    """Tenant whose rights may give its head a better place; empty for those of all."""
+    eased: object = None
+    """What ``Ledger.eased`` was for that one when its head got its place."""
+    refused: bool = False
+    """Whether its head was refused, and nothing has helped it since, where jobs are served by rank."""
     queue: list[tuple[int, int, str]] = field(default_factory=list)
     """(submission, number, name), a heap; jobs that have gone to another class, or do not wait, are still there."""
 
@@ -46,7 +52,7 @@ class SizeOrder:
 
     def __init__(self, size: Size) -> None:
         self.own_tier, self.tier = size.tier, size.queue_tier
-        self._of_parts = bool(size.whole_job)
+        self.of_parts = bool(size.whole_job)
         self.full = 0
         """Groups in which the size was searched for in vain since they last grew."""
         self.kept = 0
@@ -99,7 +105,7 @@ class SizeOrder:
 
     def grow(self, groups: int) -> None:
         """Note that these groups of servers may hold the size again."""
-        grown = EVERYWHERE if self._of_parts else groups  # another part may have lacked room elsewhere
+        grown = EVERYWHERE if self.of_parts else groups  # another part may have lacked room elsewhere
         self.full &= ~grown
         self.kept &= ~grown
         self._reached = 0
@@ -340,13 +346,21 @@ class WaitingClasses:
             known = self._region_groups[region] = self._room.groups((region,), None)
         return known
 
-    def grow(self, grown: Iterable[str] | None) -> None:
-        """The groups of these servers, or (None) all, may hold what they were refused for."""
-        there = 0
+    def groups_of(self, waiting: WaitingClass) -> int:
+        """Groups of servers, as bits, that may hold the head of a class once they have grown."""
+        found = 0
+        for size, groups in waiting.places:
+            found |= EVERYWHERE if self._orders[size].of_parts else groups
+        return found
+
+    def grow(self, grown: Iterable[str] | None) -> int:
+        """The groups of these servers, or (None) all, may hold what they were refused for; returns them as bits."""
+        there = EVERYWHERE if grown is None else 0
         for server in grown or ():
             there |= self._room.group_of(server)
         for order in self._orders:
-            order.grow(EVERYWHERE if grown is None else there)
+            order.grow(there)
+        return there
 
     def _rank(self, waiting: WaitingClass) -> None:
         """Put a class where its head belongs."""

@@ -1,7 +1,7 @@
 """``mast`` with quotas decides as if it asked for each class at each step, though it leaves out those that were refused
 and that nothing has helped since, on random traces.
 
-``python -m tests.policies.test_refusals 1000`` runs so many of each form.
+``python -m tests.policies.test_refusals 0 1000`` runs so many of each form.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def test_what_was_refused_is_not_asked_for_in_vain(params: MastParams) -> None:
 
 
 if __name__ == "__main__":
-    for number in range(int(sys.argv[1])):
+    for number in range(*map(int, sys.argv[1:])):
         for form in FORMS[1:]:
             for params in PARAMS + MORE:
                 saved(params, form, number, number % 2 == 1)

@@ -224,7 +224,7 @@ class Mast:
             self._bind_all(snapshot.jobs.values(), snapshot, actions)
             self.begin(snapshot)
             return
-        rights = ev.QuotaSet in kinds or (snapshot.has_quotas and data)
+        rights = ev.QuotaSet in kinds
         if data or rights:
             self._take_in_data(snapshot, actions, rights=rights)
         else:

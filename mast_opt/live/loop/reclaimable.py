@@ -84,6 +84,11 @@ class Reclaimable:
         """Most milli-GPUs that a job of this tier could get on a server; 0 where it takes no work."""
         return self._servers.fleet.most_mgpu(server)[bisect.bisect_right(self.tiers, tier)]
 
+    def most_of(self, server: str, importance: int) -> int:
+        """The same for a job of this importance, which may borrow."""
+        level = bisect.bisect_right(self.tiers, importance) + max(0, importance - self.tiers[-1])
+        return self._servers.fleet.most_mgpu(server)[level]
+
     def tiers_with(self, server: str, mgpu: int) -> int:
         """Number of tiers, counted from the most important one, that could get so many milli-GPUs on a server."""
         most = self._servers.fleet.most_mgpu(server)[1 : len(self.tiers) + 1]

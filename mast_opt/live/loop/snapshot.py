@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from mast_opt.core.ranks import Right
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
@@ -70,10 +71,15 @@ class Snapshot:
         keeps its order by tier, and what its tenant may not borrow comes last."""
         return self._state.fleet.importance_of(record.job) if self.has_quotas else record.spec.tier
 
-    def may_start(self, importance: int) -> bool:
-        """Whether a waiting job of this importance takes no more than its tenant may borrow."""
+    def right(self, importance: int) -> Right:
+        """The right by which a waiting job of this importance would hold its GPUs."""
         tiers = self.reclaimable.tiers
-        return importance <= tiers[-1] + len(tiers)
+        return Right(0 if importance <= tiers[-1] else 1 + (importance - tiers[-1] - 1) // len(tiers))
+
+    def borrowing(self, tier: int) -> int:
+        """The importance of a job of this tier that borrows."""
+        tiers = self.reclaimable.tiers
+        return tiers[-1] + 1 + tiers.index(tier)
 
     def eased_by(self, record: JobRecord) -> str | None:
         """Whose rights could help a waiting job, see ``Fleet.eased_by``."""

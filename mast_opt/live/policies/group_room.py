@@ -15,6 +15,7 @@ class Size(NamedTuple):
     """Request of a job to the servers of a group."""
 
     tier: int
+    """Its importance, see ``Snapshot.importance``."""
     mgpu: int
     """Milli-GPUs of a task."""
     tasks: int
@@ -91,7 +92,7 @@ class GroupRoom:
             return EVERYWHERE
         most = self._most.get(size.tier)
         if most is None:
-            most = self._most[size.tier] = {name: snapshot.reclaimable.most(name, size.tier) for name in self._of}
+            most = self._most[size.tier] = {name: snapshot.reclaimable.most_of(name, size.tier) for name in self._of}
         fit = self._fit.setdefault(size.tier, {}).setdefault(mgpu, [])
         if not fit:
             fit += [0] * len(self._group)
@@ -109,7 +110,7 @@ class GroupRoom:
         before = self._of.get(name, number)
         self._of[name] = number
         for tier, most in self._most.items():
-            now, then = snapshot.reclaimable.most(name, tier), most.get(name, 0)
+            now, then = snapshot.reclaimable.most_of(name, tier), most.get(name, 0)
             most[name] = now
             if before != number:
                 self._change(tier, before, then, 0)

@@ -8,6 +8,7 @@ import heapq
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+from mast_opt.core.ranks import Right
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.job_states import JobState
@@ -173,6 +174,8 @@ class Mast:
                 self._offer(waiting, snapshot, actions, heads)
                 continue
             fits = self._waiting.may_fit(waiting)
+            if waiting.helper is not None:
+                fits = self._waiting.may_borrow(waiting, record, snapshot)
             best, second = self._best(record, waiting.regions, snapshot, actions) if fits else (None, None)
             if best is None or (best.victims and self._makes_way(record, snapshot)):
                 for region in self._reservations.blocked_in(record, snapshot) if self._reservations.active else ():
@@ -180,7 +183,7 @@ class Mast:
                 if best is not None or self._reservations.bind(record, snapshot):
                     self._once_more[key] = waiting
                 else:
-                    self._refuse(waiting, snapshot.eased_by(record) if fits else None, snapshot)
+                    self._refuse(waiting, snapshot.eased_by(record) if fits else waiting.helper, snapshot)
                 continue
             self._start(waiting, best, second, snapshot, actions)
             self._due[key] = waiting
@@ -311,7 +314,7 @@ class Mast:
         kept = []
         for head in heads:
             waiting = self._waiting.classes[head[2]]
-            if waiting.eased is snapshot.eased(waiting.helper):
+            if waiting.helper is None or waiting.eased is snapshot.eased(waiting.helper):
                 kept.append(head)
             else:
                 waiting.offered = False
@@ -323,10 +326,16 @@ class Mast:
         """Let the head of a class take its turn."""
         name = self._waiting.head(waiting, snapshot)
         if name is not None and waiting.regions:
-            rank = self._rank(snapshot.jobs[name], snapshot)
+            record = snapshot.jobs[name]
+            rank = self._rank(record, snapshot)
+            right = snapshot.right(rank[0])
+            waiting.helper = (None, waiting.tenant, "")[right]
+            if right > Right.BORROWED or (right and not self._waiting.may_borrow(waiting, record, snapshot)):
+                self._refuse(waiting, waiting.helper, snapshot)
+                return
             heapq.heappush(heads, (rank, name, waiting.key))
-            waiting.offered, waiting.helper = True, waiting.tenant if snapshot.may_start(rank[0]) else ""
-            waiting.eased = snapshot.eased(waiting.helper)
+            waiting.offered = True
+            waiting.eased = waiting.helper and snapshot.eased(waiting.helper)
         else:
             self._mark_inadmissible(waiting, snapshot, actions)
 

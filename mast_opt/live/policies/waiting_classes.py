@@ -37,8 +37,10 @@ class WaitingClass:
     """(submission, number) of its head, by which it stands in the orders of its sizes; None if it stands there not."""
     offered: bool = False
     """Whether its head has a place in the order of this turn."""
-    helper: str = ""
-    """Tenant whose rights may give its head a better place; empty for those of all."""
+    borrowing: tuple[tuple[int, int], ...] = ()
+    """Like ``places`` for a head that borrows; empty before one did."""
+    helper: str | None = None
+    """Tenant whose rights may give its head a better place, empty for those of all; None if it borrows nothing."""
     eased: object = None
     """What ``Ledger.eased`` was for that one when its head got its place."""
     refused: bool = False
@@ -172,7 +174,7 @@ class WaitingClasses:
         known = self.classes.get(key)
         waiting = known
         if waiting is None:
-            places = tuple(self._places(record, tier, regions, snapshot))
+            places = tuple(self._places(record, spec.tier, tier, regions, snapshot))
             waiting = WaitingClass(key, spec.shape, tier, regions, spec.tenant, places, limit_ms, self._count)
             self.classes[key] = waiting
             self._count += 1
@@ -249,6 +251,13 @@ class WaitingClasses:
     def may_fit(self, waiting: WaitingClass) -> bool:
         """Whether a group could have room for one of the jobs of a class."""
         return any(self._room.able[size] & groups for size, groups in waiting.places)
+
+    def may_borrow(self, waiting: WaitingClass, head: JobRecord, snapshot: Snapshot) -> bool:
+        """Whether a group could have room for the head of a class as work that borrows."""
+        if not waiting.borrowing:
+            importance = snapshot.borrowing(head.spec.tier)
+            waiting.borrowing = tuple(self._places(head, importance, waiting.tier, waiting.regions, snapshot))
+        return any(self._room.able[size] & groups for size, groups in waiting.borrowing)
 
     def first_that_may_fit(self, snapshot: Snapshot) -> WaitingClass | None:
         """The class whose head goes first by tier and submission, of those that could have room in a group that has
@@ -371,7 +380,7 @@ class WaitingClasses:
             waiting.ranked = head
 
     def _places(
-        self, record: JobRecord, tier: int, regions: tuple[str, ...], snapshot: Snapshot
+        self, record: JobRecord, importance: int, tier: int, regions: tuple[str, ...], snapshot: Snapshot
     ) -> Iterable[tuple[int, int]]:
         """(number of its size, groups of servers) for each amount of GPUs that a task of a waiting job, or of its
         largest part, may need."""
@@ -387,7 +396,7 @@ class WaitingClasses:
                 kinds.add(kind)
         for mgpu, accepted in kinds_of.items():
             whole_job = spec.shape if spec.parts else ()
-            size = Size(spec.tier, mgpu, gang.tasks, gang.within, gang.cpu_mcores, gang.memory_mib, tier, whole_job)
+            size = Size(importance, mgpu, gang.tasks, gang.within, gang.cpu_mcores, gang.memory_mib, tier, whole_job)
             number = self._room.watch(size, snapshot)
             if number == len(self._orders):
                 self._orders.append(SizeOrder(size))

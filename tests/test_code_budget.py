@@ -19,7 +19,7 @@ BUDGET = {
     "core": 2063,
     "live/hosts": 3762,
     "live/importers": 190,
-    "live/loop": 4501,
+    "live/loop": 4516,
     "live/policies": 4522,
     "live/reports": 547,
     "live/service": 3645,

@@ -30,7 +30,7 @@ class Asking(Mast):
 
     def begin(self, snapshot: Snapshot) -> None:
         super().begin(snapshot)
-        self._waiting.may_borrow = lambda waiting, head, now: True  # type: ignore[method-assign]
+        self._waiting.may_borrow = lambda waiting, head, now: True  # type: ignore[method-assign, assignment]
 
     def _wake(self, snapshot: Snapshot) -> None:
         self._refusals = None

@@ -7,7 +7,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.reclaimable import Reclaimable
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, gangs_of
 from mast_opt.problems.job_placement.units import WHOLE
 
 
@@ -33,6 +33,8 @@ class Inventory:
         self.supply_mgpu: dict[str, int] = {}
         """Region → what its servers have that are not out of service, which the fleet does not tell from others that
         take no work."""
+        self._supply_of_type: dict[tuple[str, str], int] = {}
+        """(region, GPU type) → the same of these servers."""
         self.shrinking: dict[str, Server] = {}
         """Server that holds more than it is to have → what it is to be. It takes no job until then."""
         self.closed: dict[str, int | None] = {}
@@ -65,6 +67,25 @@ class Inventory:
         self.server_of[server.name] = server
         self.supply_mgpu.setdefault(server.region, 0)
 
+    def _supply(self, server: Server, gpus: int) -> None:
+        """Count more GPUs of a server in service, or fewer."""
+        kind = server.region, server.gpu_type
+        self.supply_mgpu[server.region] += gpus * WHOLE
+        self._supply_of_type[kind] = self._supply_of_type.get(kind, 0) + gpus * WHOLE
+
+    def could_hold(self, job: Job, region: str) -> bool:
+        """Whether the servers in service of a region, if all were idle, would have enough GPUs of a type that suits for
+        each gang of a job, and for all of them together."""
+        supply = {kind: mgpu for (where, kind), mgpu in self._supply_of_type.items() if where == region}
+        least = 0
+        for gang in gangs_of(job):
+            needs = dict.fromkeys(supply, gang.mgpu) if gang.gpu_types is None else gang.gpu_types
+            asked = [gang.tasks * mgpu for kind, mgpu in needs.items() if gang.tasks * mgpu <= supply.get(kind, -1)]
+            if not asked:
+                return False
+            least += min(asked)
+        return least <= self.supply_mgpu[region]
+
     def arrives(self, event: ev.ServerUp) -> None:
         """Put a server into service."""
         if event.server in self.up:
@@ -82,7 +103,7 @@ class Inventory:
         self.up.add(event.server)
         if event.server in self.closed:
             self.fleet.cordon(event.server)
-        self.supply_mgpu[server.region] += server.gpus * WHOLE
+        self._supply(server, server.gpus)
         self.reclaimable.grow(server.name)
 
     def resized(self, event: ev.CapacitySet) -> None:
@@ -118,7 +139,7 @@ class Inventory:
         if server not in self.closed:
             self.fleet.uncordon(server)
         self._know(new)
-        self.supply_mgpu[new.region] += (new.gpus - old.gpus) * WHOLE
+        self._supply(new, new.gpus - old.gpus)
         self.reclaimable.grow(server)
 
     def breaks(self, event: ev.ServerDown) -> tuple[str, ...]:
@@ -129,7 +150,7 @@ class Inventory:
         self.moving.pop(event.server, None)
         self.shrinking.pop(event.server, None)
         server = self.server_of[event.server]
-        self.supply_mgpu[server.region] -= server.gpus * WHOLE
+        self._supply(server, -server.gpus)
         return self.fleet.fail(event.server)
 
     def move_asked(self, event: ev.MoveAsked) -> None:

@@ -85,7 +85,7 @@ class Reclaimable:
         return self._servers.fleet.most_mgpu(server)[bisect.bisect_right(self.tiers, tier)]
 
     def most_of(self, server: str, importance: int) -> int:
-        """The same for a job of this importance, which may borrow."""
+        """Most milli-GPUs that a job of this importance, which may borrow, could get on a server."""
         level = bisect.bisect_right(self.tiers, importance) + max(0, importance - self.tiers[-1])
         return self._servers.fleet.most_mgpu(server)[level]
 

@@ -82,11 +82,11 @@ class Snapshot:
         return tiers[-1] + 1 + tiers.index(tier)
 
     def eased_by(self, record: JobRecord) -> str | None:
-        """Whose rights could help a waiting job, see ``Fleet.eased_by``."""
+        """Name of the tenant whose rights could help a waiting job, see ``Fleet.eased_by``."""
         return self._state.fleet.eased_by(record.job)
 
     def eased(self, tenant: str) -> object:
-        """What is another object once rights of a tenant, or (empty) of any, may be better, see ``Ledger.eased``."""
+        """An object that is another one once rights of a tenant, or (empty) of any, may be better: ``Ledger.eased``."""
         return self._state.fleet.ledger.eased(tenant)
 
     def credit_milli(self, tenant: str) -> int:

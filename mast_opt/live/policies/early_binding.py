@@ -135,8 +135,8 @@ class EarlyBinding:
 
     def _choose(self, record: JobRecord, snapshot: Snapshot) -> str | None:
         """Region to which the policy's rule binds a new job; None if there is none."""
-        need = record.asked_mgpu
-        regions = [region for region in snapshot.admissible(record) if snapshot.supply_mgpu[region] >= need]
+        inventory = snapshot.inventory
+        regions = [region for region in snapshot.admissible(record) if inventory.could_hold(record.job, region)]
         if self.params.rule == "home":
             home = record.spec.home_region
             return home if home in snapshot.supply_mgpu else None

@@ -47,8 +47,8 @@ class RegionLoads:
         Args:
             share: by the share of the supply that is left, not by the amount.
         """
-        need, supply = record.asked_mgpu, snapshot.supply_mgpu
-        regions = [region for region in snapshot.admissible(record) if supply[region] >= need]
+        supply, inventory = snapshot.supply_mgpu, snapshot.inventory
+        regions = [region for region in snapshot.admissible(record) if inventory.could_hold(record.job, region)]
         asked = self._of_some_time_ago(snapshot.now_ms)
 
         def left(region: str) -> float:
@@ -59,9 +59,9 @@ class RegionLoads:
 
     def by_share(self, record: JobRecord, snapshot: Snapshot) -> list[str]:
         """Regions that are large enough for a job, wherever its data is, the largest share left first."""
-        need, supply = record.asked_mgpu, snapshot.supply_mgpu
+        supply, inventory = snapshot.supply_mgpu, snapshot.inventory
         asked = self._of_some_time_ago(snapshot.now_ms)
-        regions = [region for region in supply if supply[region] >= need]
+        regions = [region for region in supply if inventory.could_hold(record.job, region)]
         return sorted(regions, key=lambda region: asked.get(region, 0) / supply[region])
 
     def _of_some_time_ago(self, now_ms: int) -> Mapping[str, int]:

@@ -38,11 +38,11 @@ class WaitingClass:
     offered: bool = False
     """Whether its head has a place in the order of this turn."""
     borrowing: tuple[tuple[int, int], ...] = ()
-    """Like ``places`` for a head that borrows; empty before one did."""
+    """Places of a head that borrows; empty before one did."""
     helper: str | None = None
     """Tenant whose rights may give its head a better place, empty for those of all; None if it borrows nothing."""
     eased: object = None
-    """What ``Ledger.eased`` was for that one when its head got its place."""
+    """The object of ``Ledger.eased`` for that one when its head got its place."""
     refused: bool = False
     """Whether its head was refused, and nothing has helped it since, where jobs are served by rank."""
     queue: list[tuple[int, int, str]] = field(default_factory=list)

@@ -19,7 +19,7 @@ SERVERS = (
     Server("small-1", "small", "small-c", "rack", "h100", 8, 0, 0),
 )
 """Most is left in a region whose GPUs not all jobs can use."""
-POLICIES = (
+POLICIES: tuple[Policy, ...] = (
     *(Mast(MastParams(bind=bind)) for bind in ("free", "share", "copy")),
     *(EarlyBinding(EarlyBindingParams(rule)) for rule in ("free", "share", "hydra", "random")),
 )

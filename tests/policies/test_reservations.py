@@ -32,6 +32,7 @@ from mast_opt.live.simulation.driver import simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.traces.surroundings import Happening
+from mast_opt.live.simulation.traces.trace import JobTrace
 from mast_opt.problems.job_placement.fit_times import FOREVER, NOW
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
@@ -381,6 +382,11 @@ def starts_with_room(
     if firm:
         preemptible = np.zeros(len(BROKEN_UP), np.bool_)
         trace = replace(trace, submissions=replace(trace.submissions, preemptible=preemptible))
+    return starts_of(trace, share, of)
+
+
+def starts_of(trace: JobTrace, share: str, of: str = "preemptible") -> list[tuple[str, int, int]]:
+    """The first three jobs of a trace with the times and attempts of their starts."""
     params = {"make_room_after_s": "2", "make_room_share": share, "make_room_of": of}
     log = list(run_trace(trace, "mast", params).events())
     assert check_log(log, all_end=True, durations=True) == ()
@@ -407,6 +413,15 @@ def test_nobody_makes_room(share: str, changed: dict[str, Any]) -> None:
     found = starts_with_room(share, **changed)
     assert ("j2", 2010, 1) not in found
     assert all(attempt == 1 for _, _, attempt in found)
+
+
+@pytest.mark.parametrize(("checkpoint_ms", "start_ms"), [(0, 6000), (3000, 6000), (60_000, 16_000)])
+def test_nobody_loses_more_for_a_gang_than_it_has_waited(checkpoint_ms: int, start_ms: int) -> None:
+    """It comes at 4,000 ms and asks each two seconds for 6 GPUs of the 8 that it needs: 6 t of work since the begin
+    are at most 8 (t - 4,000 ms) from 16,000 ms on."""
+    rows = [{**row, "checkpoint_ms": checkpoint_ms} for row in BROKEN_UP[:2]]
+    found = starts_of(trace_of(*rows, {**BROKEN_UP[2], "submitted_ms": 4000}), "1")
+    assert ("j2", start_ms, 1) in found
 
 
 def test_servers_are_held_where_a_job_can_run() -> None:

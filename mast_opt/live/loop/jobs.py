@@ -142,6 +142,17 @@ class JobRecord:
             begin_ms = at_ms + self.spec.restart_ms
 
     @property
+    def began_ms(self) -> int:
+        """Time when a running job began to work, at its present size."""
+        if self.resized:
+            return self.resized[-1][0] + self.spec.restart_ms
+        return self.since_ms + self.spec.restart_ms * (self.attempt > 1)
+
+    def unsaved_mgpu_ms(self, now_ms: int) -> int:
+        """Work of a running job since its last checkpoint, or since it began."""
+        return self.mgpu * (max(0, now_ms - self.began_ms) % (self.spec.checkpoint_ms or 1))
+
+    @property
     def asked_mgpu(self) -> int:
         """Milli-GPUs that a job asks for, on the type on which it takes the fewest."""
         return self.of.asked_mgpu

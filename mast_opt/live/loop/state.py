@@ -287,11 +287,8 @@ class State:
         """Tell the fleet what stopping a job that runs and may be stopped would lose: its work since the last
         checkpoint, or since it began to work."""
         if record.state is JobState.RUNNING and not record.is_guest:
-            began_ms = record.since_ms + record.spec.restart_ms * (record.attempt > 1)
-            if record.resized:
-                began_ms = record.resized[-1][0] + record.spec.restart_ms
             known = record.stoppable_tier is not None
-            self.work.set_work(record.name, began_ms if known else -1, record.spec.checkpoint_ms)
+            self.work.set_work(record.name, record.began_ms if known else -1, record.spec.checkpoint_ms)
 
     def catch_up(self) -> None:
         """Have the live fleet hold what the log's events have put on it. Raises UsageError, see ``Fleet.adopt``."""

@@ -59,16 +59,15 @@ COLUMNS = (
 )
 TABLES: Mapping[str, Sequence[str]] = {
     "headline": ("before", "after", "before-packed", "everywhere"),
-    "binding": ("after", "early-share", "early-stale", "early-free", "load-70", "load-70-early"),
-    "time": ("after", "instant", "frozen-7", "frozen-30", "copy-on-submission", "no-plan", "regional"),
+    "time": ("after", "instant", "frozen-7", "frozen-30", "no-plan", "regional"),
 }
-OF_OWN_FILES = {name: f"headline-in-time-{name}.jsonl" for name in ("room", "room-large", "limits")}
+OF_OWN_FILES = {name: f"headline-in-time-{name}.jsonl" for name in ("room", "room-large", "limits", "binding")}
 """Table → file of its runs, which are of newer code."""
 AT_SIZE = "headline-at-size.jsonl"
 """File of the runs at the published size."""
 OTHERS = (
     *("storage-110", "storage-150", "storage-200", "storage-250", "two-copies", "no-preemption"),
-    *("short", "short-early", "long", "long-early", "first-time-0", "first-time-95", "foresight", "error-150"),
+    *("first-time-0", "first-time-95", "foresight", "error-150"),
     *("free-copies", "hard", "soft", "no-servers", "servers", "lost-no-servers", "lost-with-servers"),
     *("pack-never", "pack-same", "best-fit", "everywhere-pack-never", "short-pack-never"),
 )
@@ -222,6 +221,7 @@ def main() -> None:
     results, docs = results_and_docs(__doc__)
     runs, page = runs_of(results), docs / PAGE
     page.write_text(written(page.read_text(), runs, results.parent))
+    runs = {**runs, **runs_of(results.parent / OF_OWN_FILES["binding"])}
     draw_variants(runs, docs / "images" / "headline-in-time.svg")
     draw_questions(runs, docs / "images" / "headline-in-time-questions.svg")
 

@@ -47,14 +47,22 @@ class _Account:
     """Jobs that the quotas do not cover."""
     eased: object = field(default_factory=object)
     """Another object after each change by which the quotas may cover more."""
+    basis: object = field(default_factory=object)
+    """Another object after each change of what they cover."""
+    bounded: bool = True
+    """Whether the tenant may hold no more than some amount, borrowed ones included."""
+    _left: dict[int | None, dict[Key, int]] = field(default_factory=dict)
+    """Answers of ``left`` since then."""
 
     def copy(self) -> "_Account":
         """Copy of a tenant's account in the ledger, with jobs of its own."""
         return _Account(self.nominal, list(self.order), deepcopy(self.covered), set(self.beyond))
 
-    def left(self, tier: int | None = None) -> dict[Key, int]:
+    def left(self, tier: int | None = None) -> Mapping[Key, int]:
         """Amounts that a tenant's quotas leave after jobs of this tier and more important ones, or (None) after all."""
-        left = dict(self.nominal)
+        if tier in self._left:
+            return self._left[tier]
+        left = self._left[tier] = dict(self.nominal)
         for other, covered in self.covered.items():
             if tier is None or other <= tier:
                 for key, amount in covered.items():
@@ -63,6 +71,7 @@ class _Account:
 
     def count(self, held: _Held, sign: int) -> None:
         """Count a job in the ledger towards its tenant's quotas, or no more."""
+        self._left, self.basis = {}, object()
         counted = self.covered.setdefault(held.tier, dict.fromkeys(self.nominal, 0))
         for key in counted:
             counted[key] += sign * of_key(held.amounts, key)
@@ -91,6 +100,8 @@ class Ledger:
         """None where nothing but quotas of tenants is stated."""
         self._owned: Counter[Key] = Counter()
         """All quotas together, by type."""
+        self._basis = object()
+        """Another object after each change of what anybody holds."""
         self._eased = object()
         """Another object after each change by which any tenant may hold more, or stop more for it."""
         self._changed: dict[str, None] = {}
@@ -194,8 +205,10 @@ class Ledger:
                 account.order.sort()
                 self._settle(account, 0)
                 now |= account.beyond
+            account.basis, account.bounded = object(), False
             if self._tree is not None:
                 for key in account.nominal:
+                    account.bounded |= self._tree.most(tenant, key) < UNLIMITED // 2
                     self._tree.add(tenant, key, self.use(tenant, key))
         self._changed.update(dict.fromkeys(sorted(was ^ now)))
         for name in [one for one in self._changed if one not in self._held]:
@@ -209,6 +222,7 @@ class Ledger:
 
     def _count(self, held: _Held, sign: int) -> None:
         """Count a job's amounts (sign 1), or take them off (−1), in the use of its tenant and the tree of quotas."""
+        self._basis = object()
         use, total = self._use.setdefault(held.tenant, {}), 0
         for kind, amount in held.amounts.items():
             use[kind] = use.get(kind, 0) + sign * amount
@@ -224,7 +238,7 @@ class Ledger:
         if at >= len(order):
             return
         tier = order[at][0]
-        left = account.left(tier - 1)
+        left = dict(account.left(tier - 1))
         for number in range(bisect.bisect_left(order, (tier,)), len(order)):
             name = order[number][2]
             held, was = held_by[name], name not in account.beyond
@@ -254,6 +268,13 @@ class Ledger:
         its work than before, or (empty) by which any tenant may hold more or stop more for it."""
         account = self._accounts.get(tenant)
         return self._eased if account is None else account.eased
+
+    def basis(self, tenant: str) -> object:
+        """An object that is another one after each change on which the right of one more job of a tenant may depend."""
+        account = self._accounts.get(tenant)
+        if account is None or account.bounded:
+            return None if account is None else self._basis
+        return account.basis
 
     def use(self, tenant: str, key: Key = None) -> int:
         """Amount that the jobs of a tenant hold, of a GPU type or of all."""
@@ -293,7 +314,8 @@ class Ledger:
 
     def may_hold(self, tenant: str, amounts: Amounts) -> bool:
         """Whether a tenant and the groups above it may hold these amounts in addition, borrowed ones included."""
-        return _fits(amounts, self.free(tenant))
+        account = self._accounts.get(tenant)
+        return account is None or not account.bounded or _fits(amounts, self.free(tenant))
 
     def displaced(
         self, tenant: str, tier: int, amounts: Amounts, may_stop: Callable[[str], bool] = lambda name: True

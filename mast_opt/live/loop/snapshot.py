@@ -69,9 +69,9 @@ class Snapshot:
     def importance(self, record: JobRecord) -> int:
         """The tier of a job, or a greater number than all tiers if it would take its tenant over the quotas: such work
         keeps its order by tier, and what its tenant may not borrow comes last."""
-        return self._state.fleet.importance_of(record.job) if self.has_quotas else record.spec.tier
+        return self._state.fleet.importance_of(record.of.job) if self.has_quotas else record.spec.tier
 
-    def right(self, importance: int) -> Right:
+    def right_at(self, importance: int) -> Right:
         """The right by which a waiting job of this importance would hold its GPUs."""
         tiers = self.reclaimable.tiers
         return Right(0 if importance <= tiers[-1] else 1 + (importance - tiers[-1] - 1) // len(tiers))

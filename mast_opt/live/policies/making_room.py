@@ -23,6 +23,8 @@ class MakingRoom:
         self._after_ms, self._share, self._preemptible = after_ms, share, preemptible
         self._next_ms: dict[str, int] = {}
         """Job → time before which it is not tried again."""
+        self._lost_ms: dict[str, int] = {}
+        """The same for jobs for which others would have lost too much: nothing else may happen before."""
 
     @property
     def on(self) -> bool:
@@ -31,18 +33,20 @@ class MakingRoom:
 
     def first_ms(self, record: JobRecord) -> int:
         """Time from which jobs may stop for a gang, or may again."""
-        return max(record.since_ms + self._after_ms, self._next_ms.get(record.name, 0))
+        return max(record.since_ms + self._after_ms, self._lost_ms.get(record.name, 0))
 
     def make(self, record: JobRecord, times: Times, snapshot: Snapshot, actions: Actions) -> bool:
         """Ask the jobs to stop that keep a gang from its servers, if it is time and they would lose no more GPU time
         than it has waited; False if none is asked."""
         now_ms = snapshot.now_ms
-        if not self.on or now_ms < self.first_ms(record):
+        if not self.on or now_ms < max(self.first_ms(record), self._next_ms.get(record.name, 0)):
             return False
         self._next_ms = {name: at_ms for name, at_ms in self._next_ms.items() if at_ms > now_ms}
+        self._lost_ms = {name: at_ms for name, at_ms in self._lost_ms.items() if at_ms > now_ms}
         self._next_ms[record.name] = now_ms + self._after_ms
         stopped = times.room(int(self._share * record.asked_mgpu), self._preemptible, snapshot)
         if sum(one.unsaved_mgpu_ms(now_ms) for one in stopped) > record.asked_mgpu * (now_ms - record.since_ms):
+            self._lost_ms[record.name] = self._next_ms[record.name]
             return False
         for each in stopped:
             actions.preempt(each.name, f"room for {record.name}")

@@ -328,7 +328,7 @@ class Mast:
         if name is not None and waiting.regions:
             record = snapshot.jobs[name]
             rank = self._rank(record, snapshot)
-            right = snapshot.right(rank[0])
+            right = snapshot.right_at(rank[0])
             waiting.helper = (None, waiting.tenant, "")[right]
             if right > Right.BORROWED or (right and not self._waiting.may_borrow(waiting, record, snapshot)):
                 self._refuse(waiting, waiting.helper, snapshot)

@@ -44,6 +44,8 @@ _WORK = slice(col.J_BEGAN, col.J_LOOKED + 1)
 """Columns of a job in the engine that say what it has at risk."""
 MOST_KEPT = 4096
 """Requests that are kept."""
+MOST_RIGHTS = 1 << 16
+"""Jobs of which the best right is kept."""
 
 
 def changed(servers: Mapping[str, Server], added: Iterable[Server], removed: Iterable[str]) -> dict[str, Server]:
@@ -121,6 +123,8 @@ class FleetInventory:
         """Dataset → [R], see ``_open_to``; filled as jobs ask."""
         self._asked: dict[tuple[object, ...], Request] = {}
         """Requests of jobs that ask for the same; they are never changed."""
+        self._rights: dict[int, tuple[Job, object, Right]] = {}
+        """Identity of a job → the job, ``Ledger.basis`` and ``best_right`` then."""
         self._lay_out(changed({}, servers, ()))
         self.tiers = tiers
         self.ledger = Ledger(quotas)
@@ -191,7 +195,7 @@ class FleetInventory:
         self.everywhere: Bools = np.ones(len(self.layout.group_cluster), np.bool_)
         supply = np.array([server.amounts for server in servers], np.int64)
         self._supply_changed(supply[self.layout.server])
-        self._open, self._asked = {}, {}
+        self._open, self._asked, self._rights = {}, {}, {}
 
     def _supply_changed(self, supply: Ints) -> None:
         """Take in the fleet's supply of servers: the largest, and what each group has."""
@@ -397,7 +401,7 @@ class FleetInventory:
         twin = copy(self)
         twin._running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
         twin._late_risks = {}
-        twin.ledger, twin._open, twin._asked = self.ledger.copy(), dict(self._open), {}
+        twin.ledger, twin._open, twin._asked, twin._rights = self.ledger.copy(), dict(self._open), {}, {}
         twin.restood, twin._touched, twin._late_rights = {}, [], {}
         twin.blocked, twin.over_booked, twin.replicas = set(self.blocked), set(self.over_booked), dict(self.replicas)
         twin.mix = None if self.mix is None else self.mix.copy()
@@ -463,8 +467,15 @@ class FleetInventory:
 
     def best_right(self, job: Job) -> Right:
         """Best right in the fleet's ledger by which a job that does not run could start."""
+        known, basis = self._rights.get(id(job)), self.ledger.basis(job.tenant)
+        if known is not None and known[0] is job and known[1] is basis:
+            return known[2]
         asked = [self.asked_by_type(gang) for gang in gangs_of(job)]
-        return best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)[0]
+        right = best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)[0]
+        if len(self._rights) >= MOST_RIGHTS:
+            self._rights.clear()
+        self._rights[id(job)] = job, basis, right
+        return right
 
     def options(self, job: Job) -> tuple[Option, ...]:
         """The rights in the fleet's ledger by which a job could start, the best first, with the job, or each of its

@@ -24,7 +24,7 @@ class MakingRoom:
         self._next_ms: dict[str, int] = {}
         """Job → time before which it is not tried again."""
         self._lost_ms: dict[str, int] = {}
-        """The same for jobs for which others would have lost too much: nothing else may happen before."""
+        """Job for which others would have lost too much → the same time, at which nothing else may happen."""
 
     @property
     def on(self) -> bool:

@@ -30,7 +30,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Server
 from mast_opt.problems.kind.schema import ColumnType
 
 JOBS = 14
-SEEDS = 16
+SEEDS = 20
 ALWAYS = {"duration_s", "steps", "limit_s"}
 """What a run needs, whatever decides."""
 NO_OCCASION = {

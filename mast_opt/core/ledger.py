@@ -51,18 +51,14 @@ class _Account:
     """Another object after each change of what they cover."""
     bounded: bool = True
     """Whether the tenant may hold no more than some amount, borrowed ones included."""
-    _left: dict[int | None, dict[Key, int]] = field(default_factory=dict)
-    """Answers of ``left`` since then."""
 
     def copy(self) -> "_Account":
         """Copy of a tenant's account in the ledger, with jobs of its own."""
         return _Account(self.nominal, list(self.order), deepcopy(self.covered), set(self.beyond))
 
-    def left(self, tier: int | None = None) -> Mapping[Key, int]:
+    def left(self, tier: int | None = None) -> dict[Key, int]:
         """Amounts that a tenant's quotas leave after jobs of this tier and more important ones, or (None) after all."""
-        if tier in self._left:
-            return self._left[tier]
-        left = self._left[tier] = dict(self.nominal)
+        left = dict(self.nominal)
         for other, covered in self.covered.items():
             if tier is None or other <= tier:
                 for key, amount in covered.items():
@@ -71,7 +67,7 @@ class _Account:
 
     def count(self, held: _Held, sign: int) -> None:
         """Count a job in the ledger towards its tenant's quotas, or no more."""
-        self._left, self.basis = {}, object()
+        self.basis = object()
         counted = self.covered.setdefault(held.tier, dict.fromkeys(self.nominal, 0))
         for key in counted:
             counted[key] += sign * of_key(held.amounts, key)
@@ -238,7 +234,7 @@ class Ledger:
         if at >= len(order):
             return
         tier = order[at][0]
-        left = dict(account.left(tier - 1))
+        left = account.left(tier - 1)
         for number in range(bisect.bisect_left(order, (tier,)), len(order)):
             name = order[number][2]
             held, was = held_by[name], name not in account.beyond
@@ -314,8 +310,7 @@ class Ledger:
 
     def may_hold(self, tenant: str, amounts: Amounts) -> bool:
         """Whether a tenant and the groups above it may hold these amounts in addition, borrowed ones included."""
-        account = self._accounts.get(tenant)
-        return account is None or not account.bounded or _fits(amounts, self.free(tenant))
+        return _fits(amounts, self.free(tenant))
 
     def displaced(
         self, tenant: str, tier: int, amounts: Amounts, may_stop: Callable[[str], bool] = lambda name: True

@@ -49,7 +49,6 @@ FLEETS = (
     *("add_servers", "remove_server", "replace_server", "replace_servers", "set_replicas", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
     *("set_search_limits", "defragment", "apply", "count_arrival", "importance_of", "is_over_quota"),
-    "eased_by",
     *("short_of_quota", "most_mgpu", "set_reclaim", "fits_by", "set_work", "look_at_work", "bid_on"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")

@@ -50,3 +50,12 @@ def test_a_region_out_of_service_is_too_small() -> None:
     engine.advance(2000, [ev.Submitted("j", job)])
     assert not state.inventory.could_hold(state.jobs["j"].job, "small")
     assert state.jobs["j"].bound == ""
+
+
+@pytest.mark.parametrize("policy", POLICIES[:3], ids=lambda one: f"{one.params}"[:40])
+def test_regions_without_gpus_are_compared(policy: Policy) -> None:
+    servers = [Server(f"s{at}", f"r{at}", f"c{at}", "rack", "none", 0, 8, 0) for at in range(2)]
+    engine = Engine(State(servers, tiers=(0,)), policy)
+    engine.advance(0, list(engine.state.opening()))
+    engine.advance(1000, [ev.Submitted("j", JobSpec(tier=0, mgpu=0, cpu_mcores=1))])
+    assert engine.state.jobs["j"].region == "r0"

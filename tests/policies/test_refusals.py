@@ -17,8 +17,9 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.mast import Mast, _Head, _Rank
+from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
+from mast_opt.live.policies.ranked_heads import Rank, RankedHeads
 from tests.policies.test_reservations import FORMS, PARAMS, Drawn
 
 MORE = (MastParams(reserve=False), MastParams(sharing="fair"), MastParams(reclaim="never"), MastParams(bind="home"))
@@ -33,14 +34,15 @@ class Asking(Mast):
         self._waiting.may_borrow = lambda waiting, head, now: True  # type: ignore[method-assign, assignment]
 
     def _wake(self, snapshot: Snapshot) -> None:
-        self._refusals = None
         super()._wake(snapshot)
+        if self._by_rank(snapshot):
+            self._due.update(self._waiting.classes)
 
-    def _offer_due(self, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
+    def _offer_due(self, ranked: RankedHeads, snapshot: Snapshot, actions: Actions) -> None:
         due, self._due = self._due, {}
         for waiting in due.values():
             if not waiting.offered and self._waiting.classes.get(waiting.key) is waiting:
-                self._offer(waiting, snapshot, actions, heads)
+                self._offer(waiting, ranked, snapshot, actions)
 
 
 class Counting(Mast):
@@ -48,7 +50,7 @@ class Counting(Mast):
 
     ranked = 0
 
-    def _rank(self, record: JobRecord, snapshot: Snapshot) -> _Rank:
+    def _rank(self, record: JobRecord, snapshot: Snapshot) -> Rank:
         self.ranked += 1
         return super()._rank(record, snapshot)
 

@@ -81,10 +81,6 @@ class Snapshot:
         tiers = self.reclaimable.tiers
         return tiers[-1] + 1 + tiers.index(tier)
 
-    def eased_by(self, record: JobRecord) -> str | None:
-        """Name of the tenant whose rights could help a waiting job, see ``Fleet.eased_by``."""
-        return self._state.fleet.eased_by(record.job)
-
     def eased(self, tenant: str) -> object:
         """An object that is another one once rights of a tenant, or (empty) of any, may be better: ``Ledger.eased``."""
         return self._state.fleet.ledger.eased(tenant)

@@ -4,7 +4,6 @@ Waiting jobs form classes of jobs that fit in the same places. A class that was 
 something that it can use becomes free, so that a turn costs what has changed and not what waits.
 """
 
-import heapq
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -20,10 +19,11 @@ from mast_opt.live.policies.easy import SHORTEST_FIRST
 from mast_opt.live.policies.head_of_line import ARRIVALS
 from mast_opt.live.policies.making_room import MakingRoom
 from mast_opt.live.policies.mast_params import COPY, FAIR, HOLD, HOME, LATE, PREEMPTIBLE, SCOPES, SHARE, MastParams
-from mast_opt.live.policies.refusals import Refusals
+from mast_opt.live.policies.ranked_heads import Rank, RankedHeads
 from mast_opt.live.policies.region_loads import RegionLoads
 from mast_opt.live.policies.reservations import Reservations, queue_tier
-from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses
+from mast_opt.live.policies.size_order import Key, WaitingClass
+from mast_opt.live.policies.waiting_classes import WaitingClasses
 from mast_opt.live.policies.whole_servers import WholeServers, packed_bid
 from mast_opt.problems.job_placement.fit_times import FOREVER
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
@@ -34,11 +34,6 @@ DATA = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated)
 _OWN = (ev.Submitted, ev.Placed, ev.StopAsked, ev.Bound, ev.Refused, ev.Promised, ev.PromiseEnded)
 """Events that the policy makes itself, and arrivals: no promise has to be looked at again for them within a round."""
 """Events that change where jobs may run."""
-
-
-_Rank = tuple[Any, ...]
-_Head = tuple[_Rank, str, Key]
-"""Rank and name of the oldest job of a class, and the key of the class."""
 
 
 class Mast:
@@ -82,10 +77,8 @@ class Mast:
         """Events since promises were last looked at."""
         self._kept_out: dict[str, dict[Key, WaitingClass]] = {}
         """Region → classes that were refused for what is promised there; with quotas only."""
-        self._refusals: Refusals | None = None
-        """Classes that were refused by rank; None if any may fit, or the order is that of submission."""
-        self._once_more: dict[Key, WaitingClass] = {}
-        """Classes that were refused for what is promised, or for work that stops: another start may let them fit."""
+        self._ranked: RankedHeads | None = None
+        """Order and refusals by rank; None if the last turn went by age."""
 
     @property
     def reads(self) -> frozenset[str]:
@@ -99,7 +92,7 @@ class Mast:
         self._whole = WholeServers()
         home, limits = self.params.scope == "region", self.params.reserve
         self._waiting = WaitingClasses(snapshot, home=home, limits=limits, promote_ms=self._promote_ms)
-        self._due, self._regions, self._refusals = {}, frozenset(snapshot.supply_mgpu), None
+        self._due, self._regions, self._ranked = {}, frozenset(snapshot.supply_mgpu), RankedHeads()
         self._stopping = {record.name for record in snapshot.jobs.values() if record.state is JobState.STOPPING}
         self._seen_growth = snapshot.reclaimable.count
         if self.params.reserve:
@@ -137,7 +130,7 @@ class Mast:
         for new in self._due.values():
             if not new.regions:
                 self._mark_inadmissible(new, snapshot, actions)
-        self._due = {}
+        self._due, self._ranked = {}, None
         while not actions.full and (waiting := self._waiting.first_that_may_fit(snapshot)) is not None:
             if self._serve_holder(waiting.tier, snapshot, actions):
                 continue
@@ -153,25 +146,20 @@ class Mast:
 
     def _serve_by_rank(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place heads in an order that changes as tenants get something."""
-        heads: list[_Head] = []
-        eased = snapshot.eased("")
-        while (heads or self._due) and not actions.full:
-            if snapshot.eased("") is not eased:
-                eased = snapshot.eased("")
-                self._take_back(heads, snapshot)
-            self._offer_due(snapshot, actions, heads)
-            if not heads:
+        ranked = self._ranked = RankedHeads() if self._ranked is None else self._ranked
+        while not actions.full:
+            self._due.update((one.key, one) for one in ranked.take_back(snapshot))
+            self._offer_due(ranked, snapshot, actions)
+            if ranked.is_empty:
                 break
-            rank, name, key = heapq.heappop(heads)
-            waiting = self._waiting.classes[key]
-            waiting.offered = False
+            rank, name, waiting = ranked.pop()
             record = snapshot.jobs[name]
             if (
                 not record.waits  # it had a reservation
                 or rank != self._rank(record, snapshot)  # its tenant has got something since
                 or self._serve_holder(rank[0], snapshot, actions)
             ):
-                self._offer(waiting, snapshot, actions, heads)
+                self._offer(waiting, ranked, snapshot, actions)
                 continue
             fits = self._waiting.may_fit(waiting)
             if waiting.helper is not None:
@@ -179,17 +167,15 @@ class Mast:
             best, second = self._best(record, waiting.regions, snapshot, actions) if fits else (None, None)
             if best is None or (best.victims and self._makes_way(record, snapshot)):
                 for region in self._reservations.blocked_in(record, snapshot) if self._reservations.active else ():
-                    self._kept_out.setdefault(region, {})[key] = waiting
+                    self._kept_out.setdefault(region, {})[waiting.key] = waiting
                 if best is not None or self._reservations.bind(record, snapshot):
-                    self._once_more[key] = waiting
+                    ranked.refuse_once(waiting)
                 else:
-                    self._refuse(waiting, snapshot.eased_by(record) if fits else waiting.helper, snapshot)
+                    self._refuse(waiting, "" if fits else waiting.helper, ranked, snapshot)
                 continue
             self._start(waiting, best, second, snapshot, actions)
-            self._due[key] = waiting
-        for _, _, key in heads:  # it is full
-            self._due[key] = self._waiting.classes[key]
-            self._due[key].offered = False
+            self._due[waiting.key] = waiting
+        self._due.update((one.key, one) for one in ranked.take_all())  # it is full
 
     def _start(
         self, waiting: WaitingClass, best: Bid, second: Bid | None, snapshot: Snapshot, actions: Actions
@@ -264,7 +250,8 @@ class Mast:
     def _take_in_rights(self, snapshot: Snapshot) -> None:
         """Take in that tenants may use other amounts, like ``begin``, for classes: any may fit now, and the jobs of one
         have the same rights."""
-        self._due, self._kept_out, self._whole, self._refusals = {}, {}, WholeServers(), None
+        self._due, self._kept_out, self._whole = dict(self._waiting.classes), {}, WholeServers()
+        self._ranked = RankedHeads()
         self._stopping = {record.name for record in snapshot.jobs.values() if record.state is JobState.STOPPING}
         self._waiting.grow(None)
         if self.params.reserve:
@@ -287,62 +274,39 @@ class Mast:
         grown = snapshot.reclaimable.grown(self._seen_growth)
         self._seen_growth = snapshot.reclaimable.count
         groups = self._waiting.grow(grown)
-        if not self._by_rank(snapshot):
-            self._refusals = None
-            return
-        if self._refusals is None:
-            self._refusals = Refusals()
-            self._due.update(self._waiting.classes)
-        else:
-            self._due.update((one.key, one) for one in self._refusals.helped(groups, snapshot))
-            self._due.update(self._once_more)
-        self._once_more = {}
+        if self._by_rank(snapshot):
+            again = self._waiting.classes.values() if self._ranked is None else self._ranked.helped(groups, snapshot)
+            self._due.update((one.key, one) for one in again)
 
-    def _offer_due(self, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
+    def _offer_due(self, ranked: RankedHeads, snapshot: Snapshot, actions: Actions) -> None:
         """Let the first jobs of the waiting classes that have become due take their turn."""
         due, self._due = self._due, {}
         for waiting in due.values():
             if waiting.offered or self._waiting.classes.get(waiting.key) is not waiting:
                 continue
             if not waiting.regions or self._waiting.may_fit(waiting) or not self._waiting.head(waiting, snapshot):
-                self._offer(waiting, snapshot, actions, heads)
+                self._offer(waiting, ranked, snapshot, actions)
             else:
-                self._refuse(waiting, None, snapshot)
+                self._refuse(waiting, None, ranked, snapshot)
 
-    def _take_back(self, heads: list[_Head], snapshot: Snapshot) -> None:
-        """Let the heads whose rights may be better by now get another place in the order."""
-        kept = []
-        for head in heads:
-            waiting = self._waiting.classes[head[2]]
-            if waiting.helper is None or waiting.eased is snapshot.eased(waiting.helper):
-                kept.append(head)
-            else:
-                waiting.offered = False
-                self._due[waiting.key] = waiting
-        heads[:] = kept
-        heapq.heapify(heads)
-
-    def _offer(self, waiting: WaitingClass, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
+    def _offer(self, waiting: WaitingClass, ranked: RankedHeads, snapshot: Snapshot, actions: Actions) -> None:
         """Let the head of a class take its turn."""
         name = self._waiting.head(waiting, snapshot)
-        if name is not None and waiting.regions:
-            record = snapshot.jobs[name]
-            rank = self._rank(record, snapshot)
-            right = snapshot.right_at(rank[0])
-            waiting.helper = (None, waiting.tenant, "")[right]
-            if right > Right.BORROWED or (right and not self._waiting.may_borrow(waiting, record, snapshot)):
-                self._refuse(waiting, waiting.helper, snapshot)
-                return
-            heapq.heappush(heads, (rank, name, waiting.key))
-            waiting.offered = True
-            waiting.eased = waiting.helper and snapshot.eased(waiting.helper)
-        else:
+        if name is None or not waiting.regions:
             self._mark_inadmissible(waiting, snapshot, actions)
+            return
+        record = snapshot.jobs[name]
+        rank = self._rank(record, snapshot)
+        right = snapshot.right_at(rank[0])
+        waiting.helper = (None, waiting.tenant, "")[right]
+        if right is Right.WITHIN or (right is Right.BORROWED and self._waiting.may_borrow(waiting, record, snapshot)):
+            ranked.push(waiting, rank, name, snapshot)
+        else:
+            self._refuse(waiting, waiting.helper, ranked, snapshot)
 
-    def _refuse(self, waiting: WaitingClass, tenant: str | None, snapshot: Snapshot) -> None:
-        """Let the head of a class wait until it is helped, see ``Refusals.note``."""
-        if self._refusals is not None:
-            self._refusals.note(waiting, self._waiting.groups_of(waiting), tenant, snapshot)
+    def _refuse(self, waiting: WaitingClass, tenant: str | None, ranked: RankedHeads, snapshot: Snapshot) -> None:
+        """Let the head of a class wait until it is helped, see ``RankedHeads.refuse``."""
+        ranked.refuse(waiting, self._waiting.groups_of(waiting), tenant, snapshot)
 
     def _mark_inadmissible(self, waiting: WaitingClass, snapshot: Snapshot, actions: Actions) -> None:
         """Hold the jobs of a class that may run nowhere, or has none."""
@@ -447,7 +411,7 @@ class Mast:
         """Whether the order of jobs changes with time, or is not that of submission."""
         return snapshot.has_quotas or (self.params.backfill == SHORTEST_FIRST and self._reservations.active)
 
-    def _rank(self, record: JobRecord, snapshot: Snapshot) -> _Rank:
+    def _rank(self, record: JobRecord, snapshot: Snapshot) -> Rank:
         """Rank of a job that has no reservation."""
         tier, *others = self._order(record, snapshot)
         if self.params.backfill == SHORTEST_FIRST:
@@ -455,14 +419,14 @@ class Mast:
             return tier, FOREVER if limit_ms is None else limit_ms, *others
         return tier, *others
 
-    def _order(self, record: JobRecord, snapshot: Snapshot) -> _Rank:
+    def _order(self, record: JobRecord, snapshot: Snapshot) -> Rank:
         """Rank by which reservations are given where there is none."""
         share: Any = -snapshot.credit_milli(record.spec.tenant) if snapshot.has_quotas else 0
         if snapshot.has_quotas and self.params.sharing == FAIR:
             share = snapshot.fair_shares(record.spec.tenant, self._weights, self.params.half_life_s * SECOND_MS)
         return queue_tier(record, self._promote_ms, snapshot), share, record.submitted_ms, record.number
 
-    def _claim(self, below: int, snapshot: Snapshot) -> Callable[[JobRecord], _Rank]:
+    def _claim(self, below: int, snapshot: Snapshot) -> Callable[[JobRecord], Rank]:
         """Rank by which reservations are given; those whose importance is not below that come last."""
         return lambda record: (snapshot.importance(record) >= below, *self._order(record, snapshot))
 

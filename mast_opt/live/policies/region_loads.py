@@ -53,7 +53,7 @@ class RegionLoads:
 
         def left(region: str) -> float:
             amount = supply[region] - asked.get(region, 0)
-            return amount / supply[region] if share else amount
+            return amount / max(1, supply[region]) if share else amount
 
         return max(regions, key=left) if regions else None
 
@@ -62,7 +62,7 @@ class RegionLoads:
         supply, inventory = snapshot.supply_mgpu, snapshot.inventory
         asked = self._of_some_time_ago(snapshot.now_ms)
         regions = [region for region in supply if inventory.could_hold(record.job, region)]
-        return sorted(regions, key=lambda region: asked.get(region, 0) / supply[region])
+        return sorted(regions, key=lambda region: asked.get(region, 0) / max(1, supply[region]))
 
     def _of_some_time_ago(self, now_ms: int) -> Mapping[str, int]:
         """Milli-GPUs that jobs have asked of each region, as old as the policy lets them be."""

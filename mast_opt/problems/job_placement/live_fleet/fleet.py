@@ -726,19 +726,6 @@ class Fleet:
         return self._books.importance_of(self._books.level_of(job, self._books.best_right(job)))
 
     @arg.checked(job=arg.a(Job))
-    def eased_by(self, job: Job) -> str | None:
-        """The tenant of a waiting job if more that its quotas cover could give it a better right; an empty text if the
-        rights of others could help it too, and None if no right could.
-        """
-        options, asked = self._options(job), self._books.asked_by_type(job)
-        if not self.ledger.is_limited(job.tenant):
-            return None
-        open_types = sum(int((option.requests[0].mgpu >= 0).sum()) for option in options)
-        if job.parts or open_types < len(asked) or any(option.stops for option in options):
-            return ""
-        return None if all(option.right is Right.WITHIN for option in options) else job.tenant
-
-    @arg.checked(job=arg.a(Job))
     def short_of_quota(self, job: Job) -> int:
         """Milli-GPUs that quotas lack to cover a waiting job without parts; 0 or less if they cover it."""
         tier, asked = self._books.tiers.index(job.tier), self._books.asked_by_type(job).items()

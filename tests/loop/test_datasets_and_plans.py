@@ -286,7 +286,10 @@ class TestForecasts:
         assert demand.forecast_by_arrivals_mgpu(of, 9 * DAY_MS) == 2000 * 3 // 4 // 2
         never_ran = DemandClass.of(JobSpec(tier=3, mgpu=1000, namespace="ads"))
         demand.submitted(never_ran, 500, (), 9 * DAY_MS)
-        assert demand.forecast_by_arrivals_mgpu(never_ran, 10 * DAY_MS) == 500
+        assert demand.forecast_by_arrivals_mgpu(never_ran, 10 * DAY_MS) == 250, "run time of the tier that ran"
+        nothing_ran = Demand()
+        nothing_ran.submitted(of, 500, (), 0)
+        assert nothing_ran.forecast_by_arrivals_mgpu(of, DAY_MS) == 500
 
     def test_what_nobody_asks_for_any_more_is_forgotten(self) -> None:
         demand = Demand()

@@ -19,7 +19,7 @@ from mast_opt.live.simulation.engine_run import opening_state, what_comes
 from mast_opt.live.simulation.run import SimulatedRun, run_trace
 from mast_opt.live.simulation.slow_runs import PATHS, slow_run
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
-from tests.simulation.data_trace import COMMITTED, HEADER, write_data_trace
+from tests.simulation.data_trace import COMMITTED, HEADER, REGIONS, write_data_trace
 
 DAY_MS = 86_400_000
 QUICK = {"slow.data.iterations": "5", "slow.servers.iterations": "5", "slow.servers.every_s": "43200"}
@@ -104,6 +104,29 @@ def test_jobs_start_elsewhere_after_the_first_copies() -> None:
     assert elsewhere
     assert elsewhere[0].at_ms >= whole.at_ms
     assert found(done, ev.Finished)[-1].at_ms < found(run(), ev.Finished)[-1].at_ms
+
+
+def test_plans_by_arrivals_do_not_chase_the_backlog(tmp_path: Path) -> None:
+    """A queue that grows, and jobs whose data is together nowhere: copies take days."""
+    days, spaces = 6, ("ads", "search")
+    folder = write_data_trace(tmp_path / "t", seed=3, days=days, jobs=35 * days)
+    apart = [f"{space}-{n},{region}" for space in spaces for n, region in enumerate(REGIONS)]
+    (folder / "replicas.csv").write_text("\n".join(["dataset,region", *apart]) + "\n")
+    slow = [f"{region},8,1" for region in REGIONS]
+    (folder / "regions.csv").write_text("\n".join(["region,storage_tb,ingress_tb_per_day", *slow]) + "\n")
+    trace, planned = read_trace(folder), {}
+    for forecast in ("mean", "arrivals"):
+        params = {"slow.data.iterations": "5", "slow.data.forecast": forecast, "tick_s": "600"}
+        done = run_trace(trace, "mast", params, slow=("data",), until_ms=days * DAY_MS)
+        plans = [one.event for one in found(done, ev.PlanAdopted)]
+        planned[forecast] = [plan.ratios[2] for plan in plans if isinstance(plan, ev.PlanAdopted) and plan.ratios]
+    jobs, supply_mgpu = trace.submissions, sum(server.gpus for server in trace.servers) * 1000
+    offered = (jobs.duration_ms * jobs.gang_mgpu).sum() / (days * DAY_MS * supply_mgpu)
+    assert 1.2 < offered < 1.3
+    assert max(planned["arrivals"]) < 1.2 * offered
+    assert planned["arrivals"][-1] > 0.8 * offered
+    assert planned["mean"] == sorted(planned["mean"])
+    assert planned["mean"][-1] > 2 * offered
 
 
 def test_a_plan_says_its_ratios_and_its_waves() -> None:

@@ -80,13 +80,23 @@ class TestWork:
         assert labels < set(found)
         assert len(found) == len(set(found))
 
-    def test_jobs_that_no_region_has_all_data_for_count_by_their_waiting(self) -> None:
+    def test_jobs_that_no_region_has_all_data_for_take_more_of_the_forecast_the_longer_they_wait(self) -> None:
         snapshot = snapshot_after(job("1", "d", "f"), ev.Refused("1", "no data", "data"), at_ms=3 * DAY_MS)
-        wish = planned_work(snapshot)[-1]
+        rest, wish = planned_work(snapshot)
         assert wish.label.startswith("wish ")
-        assert (wish.mgpu, wish.datasets, wish.splittable) == (24_000, ("d", "f"), False)
+        assert (rest.mgpu, wish.mgpu, wish.datasets, wish.splittable) == (2000, 6000, ("d", "f"), False)
         early = snapshot_after(job("1", "d", "f"), at_ms=DAY_MS // 2)
-        assert planned_work(early)[-1].mgpu == 8000
+        assert [one.mgpu for one in planned_work(early)] == [4000, 4000]
+
+    @pytest.mark.parametrize("forecast_mgpu", [0, 2000, 40_000])
+    def test_gpus_of_jobs_that_wait_for_data_count_once(self, forecast_mgpu: int) -> None:
+        jobs = [job(f"{n}", "df"[n % 2], "e", namespace="ads", mgpu=8000 * (1 + n % 2)) for n in range(6)]
+        other = job("6", "d", namespace="search")
+        snapshot = snapshot_after(*jobs, other, at_ms=5 * DAY_MS)
+        work = planned_work(snapshot, lambda snapshot, of: forecast_mgpu)
+        assert sum(one.mgpu for one in work) - forecast_mgpu == pytest.approx(max(16_000, forecast_mgpu), abs=6)
+        assert {one.datasets for one in work if not one.splittable} == {("e", "f")}, "d and e are together in a"
+        assert all(one.mgpu for one in work), "or nothing would bring their data together"
 
     def test_a_job_of_several_parts_asks_for_all_of_them(self) -> None:
         parts = (

@@ -158,9 +158,12 @@ class Demand:
 
     def forecast_by_arrivals_mgpu(self, of: DemandClass, now_ms: int) -> int:
         """Forecast of the demand of a class if no job waited: the request of the jobs that come on a day, times the run
-        time of a job of its tier. The value of ``forecast_mgpu`` until a job of the tier has run.
+        time of a job of its tier, or of any tier until a job of its own has run. The value of ``forecast_mgpu`` until a
+        job has run.
         """
         asked, ran = self._ended.get(of.tier, (0, 0))
+        if not ran:
+            asked, ran = (sum(parts) for parts in zip((0, 0), *self._ended.values(), strict=True))
         if not ran:
             return self.forecast_mgpu(of, now_ms)
         mean, total = self._classes[of].arrived(now_ms)

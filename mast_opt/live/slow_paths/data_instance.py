@@ -1,14 +1,16 @@
 """Present data placement: regions, data and demand as the loop knows them, as an instance to be solved."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
+from typing import TypeAlias
 
 import numpy as np
 
 from mast_opt.live.loop.demand import DAY_MS, DemandClass
 from mast_opt.live.loop.job_states import WAITING
+from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.slow_paths.forecasts import Forecast, weighted_mean
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
@@ -35,48 +37,63 @@ class PlannedWork:
     """Whether parts may run in several regions: it is more than one job."""
 
 
+_Group: TypeAlias = tuple[str, str, int, tuple[str, ...], tuple[str, ...]]
+"""Namespace, recurring workload, tier, GPU types and datasets of work that is forecast together."""
+
+
 def planned_work(snapshot: Snapshot, forecast: Forecast = weighted_mean) -> tuple[PlannedWork, ...]:
     """All planned work of the data path, in an order that does not depend on that of jobs.
 
     A namespace is one workload for each tier: new jobs read any of its datasets that were read in the last days, so it
     runs where all of these are. Work that recurs, and jobs without a namespace, have workloads of their own with just
-    what they read. Jobs that no region has all data for count once more, with the GPUs that they ask for or, if that is
-    more, their GPU-days of waiting: the longer they wait, the more a plan gives up for them.
+    what they read. So do jobs that no region has all data for. Their GPUs are part of the forecast of their group
+    already, so they share it with the rest of the group: the longer they wait, the larger is their share.
     """
-    return (*_forecasts(snapshot, forecast), *_wishes(snapshot))
-
-
-def _forecasts(snapshot: Snapshot, forecast: Forecast) -> Iterator[PlannedWork]:
-    """Work that is forecast from past demand: by namespace, recurring workload, tier and GPU types."""
-    groups: dict[tuple[str, str, int, tuple[str, ...], tuple[str, ...]], list[DemandClass]] = {}
+    groups: dict[_Group, list[DemandClass]] = {}
     for of in snapshot.demand.classes():
-        recurs = of.workload and snapshot.demand.jobs(of) > 1
-        own = recurs or not of.namespace
-        key = of.namespace, of.workload if recurs else "", of.tier, of.gpu_types, of.datasets if own else ()
-        groups.setdefault(key, []).append(of)
+        groups.setdefault(_group(snapshot, of), []).append(of)
+    waiting = _waiting(snapshot)
+    work: list[PlannedWork] = []
+    wishes: dict[tuple[int, tuple[str, ...], tuple[str, ...]], list[tuple[int, int]]] = {}
     for key, classes in groups.items():
         namespace, workload, tier, gpu_types, _ = key
-        mgpu = sum(forecast(snapshot, of) for of in classes)
+        mgpu, jobs = sum(forecast(snapshot, of) for of in classes), waiting.get(key, ())
+        total, weights = max([mgpu, *(record.asked_mgpu for record, _ in jobs)]), mgpu + sum(one for _, one in jobs)
+        for record, weight in jobs:
+            share_mgpu = -(-total * weight // weights)
+            wish = tier, gpu_types, tuple(sorted(record.spec.datasets))
+            wishes.setdefault(wish, []).append((record.asked_mgpu, share_mgpu))
+        mgpu = total * mgpu // max(1, weights)
         read = dict.fromkeys(name for of in classes for name in snapshot.demand.read(of, snapshot.now_ms))
         if mgpu and read:
             label = f"{workload or namespace or 'jobs'} of tier {tier} ({_digest(key)})"
             largest = max(snapshot.demand.largest_mgpu(of) for of in classes)
-            yield PlannedWork(label, tier, mgpu, gpu_types, tuple(read), largest, splittable=True)
+            work.append(PlannedWork(label, tier, mgpu, gpu_types, tuple(read), largest, splittable=True))
+    for wish, shares in wishes.items():
+        tier, gpu_types, datasets = wish
+        largest, mgpu = max(asked for asked, _ in shares), sum(share_mgpu for _, share_mgpu in shares)
+        work.append(PlannedWork(f"wish {_digest(wish)}", tier, mgpu, gpu_types, datasets, largest, splittable=False))
+    return tuple(work)
 
 
-def _wishes(snapshot: Snapshot) -> Iterator[PlannedWork]:
-    """Work that waits and may run nowhere, since no region holds all of its data."""
-    wishes: dict[tuple[int, tuple[str, ...], tuple[str, ...]], list[tuple[int, int]]] = {}
+def _group(snapshot: Snapshot, of: DemandClass) -> _Group:
+    """Group to which a class of demand belongs."""
+    recurs = of.workload and snapshot.demand.jobs(of) > 1
+    own = recurs or not of.namespace
+    return of.namespace, of.workload if recurs else "", of.tier, of.gpu_types, of.datasets if own else ()
+
+
+def _waiting(snapshot: Snapshot) -> dict[_Group, list[tuple[JobRecord, int]]]:
+    """Group → its jobs that wait and may run nowhere, since no region holds all of their data. The weight of each is
+    the milli-GPUs that it asks for or, if that is more, its milli-GPU-days of waiting.
+    """
+    waiting: dict[_Group, list[tuple[JobRecord, int]]] = {}
     for record in snapshot.jobs.values():
-        spec = record.spec
-        if record.state in WAITING and record.asked_mgpu and spec.datasets and not snapshot.admissible(record):
-            key = spec.tier, spec.accepted or (), tuple(sorted(spec.datasets))
+        if record.state in WAITING and record.asked_mgpu and record.spec.datasets and not snapshot.admissible(record):
             waited = record.asked_mgpu * (snapshot.now_ms - record.since_ms) // DAY_MS
-            wishes.setdefault(key, []).append((record.asked_mgpu, max(record.asked_mgpu, waited)))
-    for key, jobs in wishes.items():
-        tier, gpu_types, datasets = key
-        largest, total = max(asked for asked, _ in jobs), sum(weight for _, weight in jobs)
-        yield PlannedWork(f"wish {_digest(key)}", tier, total, gpu_types, datasets, largest, splittable=False)
+            weight = max(record.asked_mgpu, waited)
+            waiting.setdefault(_group(snapshot, record.demand), []).append((record, weight))
+    return waiting
 
 
 def _digest(key: tuple[object, ...]) -> str:

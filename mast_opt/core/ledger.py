@@ -6,6 +6,7 @@ Whatever changes (work, a quota, the tree), the rights of jobs that run change w
 """
 
 import bisect
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -18,6 +19,10 @@ from mast_opt.core.ranks import Right
 
 Amounts = Mapping[str, int]
 """GPU type → milli-GPUs."""
+
+
+_CHANGES = itertools.count(1)
+"""Numbers of changes of all ledgers."""
 
 
 class _Held(NamedTuple):
@@ -45,8 +50,6 @@ class _Account:
     """Tier → what its jobs within the quotas hold."""
     beyond: set[str] = field(default_factory=set)
     """Jobs that the quotas do not cover."""
-    eased: object = field(default_factory=object)
-    """Another object after each change by which the quotas may cover more."""
     basis: object = field(default_factory=object)
     """Another object after each change of what they cover."""
     bounded: bool = True
@@ -98,8 +101,10 @@ class Ledger:
         """All quotas together, by type."""
         self._basis = object()
         """Another object after each change of what anybody holds."""
-        self._eased = object()
-        """Another object after each change by which any tenant may hold more, or stop more for it."""
+        self._last_eased = next(_CHANGES)
+        """Number of the last change by which any tenant may hold more, or stop more for it."""
+        self._eased: dict[str, int] = {}
+        """Tenant → number of the last change by which its own quotas may cover more, the latest last."""
         self._changed: dict[str, None] = {}
         """Jobs that are new or whose right has changed, and perhaps back."""
         self.is_sound = True
@@ -110,6 +115,7 @@ class Ledger:
         """A copy of the ledger that can go its own way."""
         twin = Ledger()
         twin.quotas, twin._held = self.quotas.copy(), dict(self._held)
+        twin._eased, twin._last_eased = dict(self._eased), self._last_eased
         twin._use = {tenant: dict(use) for tenant, use in self._use.items()}
         twin._accounts = {tenant: account.copy() for tenant, account in self._accounts.items()}
         twin._tree, twin._owned = None if self._tree is None else self._tree.copy(), self._owned
@@ -161,23 +167,29 @@ class Ledger:
 
     def _strike(self, account: _Account, name: str, held: _Held) -> None:
         """Strike a job from its tenant's account, and work out rights again where that matters."""
-        self._eased = object()
+        self._last_eased = next(_CHANGES)
         at = bisect.bisect_left(account.order, (held.tier, held.number, name))
         del account.order[at]
         if name in account.beyond:
             account.beyond.discard(name)
             return
-        account.eased = object()
+        self._ease(held.tenant)
         account.count(held, -1)
         if account.beyond:
             self._settle(account, at)
+
+    def _ease(self, tenant: str) -> None:
+        """Note that the quotas of a tenant may cover more."""
+        self._last_eased = next(_CHANGES)
+        self._eased.pop(tenant, None)
+        self._eased[tenant] = self._last_eased
 
     def set_quotas(self, quotas: Quotas) -> None:
         """Set the quotas of the ledger from now on. Raises UsageError for groups that are above themselves or have no
         quota.
         """
         quotas.check()
-        self.is_sound, self._eased = False, object()
+        self.is_sound, self._last_eased, self._eased = False, next(_CHANGES), {}
         tenants = list(dict.fromkeys((*self._use, *(row[0] for row in quotas.rows()))))
         nominal = {tenant: amounts for tenant in tenants if (amounts := quotas.nominal(tenant))}
         self.quotas, self._tree, self._owned = quotas, quotas.tree(list(nominal)), Counter()
@@ -202,6 +214,7 @@ class Ledger:
                 self._settle(account, 0)
                 now |= account.beyond
             account.basis, account.bounded = object(), False
+            self._ease(tenant)
             if self._tree is not None:
                 for key in account.nominal:
                     account.bounded |= self._tree.most(tenant, key) < UNLIMITED // 2
@@ -244,7 +257,7 @@ class Ledger:
                     left[key] -= of_key(held.amounts, key)
             if fits == was:
                 continue
-            account.eased = self._eased = object()
+            self._ease(held.tenant)
             (account.beyond.discard if fits else account.beyond.add)(name)
             account.count(held, 1 if fits else -1)
             self._changed[name] = None
@@ -259,11 +272,14 @@ class Ledger:
         """Whether a quota, its own or of a group above it, limits a tenant."""
         return tenant in self._accounts
 
-    def eased(self, tenant: str = "") -> object:
-        """An object that is another one after each change by which the own quotas of a limited tenant may cover more of
-        its work than before, or (empty) by which any tenant may hold more or stop more for it."""
-        account = self._accounts.get(tenant)
-        return self._eased if account is None else account.eased
+    def eased(self, tenant: str = "") -> int:
+        """Number of the last change by which the own quotas of a limited tenant may cover more of its work than before,
+        or (empty) by which any tenant may hold more or stop more for it. Later changes have higher numbers."""
+        return self._eased.get(tenant, 0) if tenant in self._accounts else self._last_eased
+
+    def eased_since(self, number: int) -> list[str]:
+        """The limited tenants whose own quotas may cover more since the change of this number, the latest first."""
+        return list(itertools.takewhile(lambda tenant: self._eased[tenant] > number, reversed(self._eased)))
 
     def basis(self, tenant: str) -> object:
         """An object that is another one after each change on which the right of one more job of a tenant may depend."""

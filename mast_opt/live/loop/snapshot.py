@@ -81,9 +81,13 @@ class Snapshot:
         tiers = self.reclaimable.tiers
         return tiers[-1] + 1 + tiers.index(tier)
 
-    def eased(self, tenant: str) -> object:
-        """An object that is another one once rights of a tenant, or (empty) of any, may be better: ``Ledger.eased``."""
+    def eased(self, tenant: str) -> int:
+        """Number of the last change by which rights of a tenant, or (empty) of any, may be better: ``Ledger.eased``."""
         return self._state.fleet.ledger.eased(tenant)
+
+    def eased_since(self, number: int) -> list[str]:
+        """The tenants whose own quotas may cover more since then: ``Ledger.eased_since``."""
+        return self._state.fleet.ledger.eased_since(number)
 
     def credit_milli(self, tenant: str) -> int:
         """Thousandths of its quota that a tenant left unused in the mean of the last seven days."""

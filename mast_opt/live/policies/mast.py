@@ -150,9 +150,10 @@ class Mast:
         while not actions.full:
             self._due.update((one.key, one) for one in ranked.take_back(snapshot))
             self._offer_due(ranked, snapshot, actions)
-            if ranked.is_empty:
+            head = ranked.pop()
+            if head is None:
                 break
-            rank, name, waiting = ranked.pop()
+            rank, name, waiting = head
             record = snapshot.jobs[name]
             if (
                 not record.waits  # it had a reservation
@@ -161,9 +162,7 @@ class Mast:
             ):
                 self._offer(waiting, ranked, snapshot, actions)
                 continue
-            fits = self._waiting.may_fit(waiting)
-            if waiting.helper is not None:
-                fits = self._waiting.may_borrow(waiting, record, snapshot)
+            fits = self._waiting.may_fit_by_right(waiting)
             best, second = self._best(record, waiting.regions, snapshot, actions) if fits else (None, None)
             if best is None or (best.victims and self._makes_way(record, snapshot)):
                 for region in self._reservations.blocked_in(record, snapshot) if self._reservations.active else ():
@@ -275,18 +274,21 @@ class Mast:
         self._seen_growth = snapshot.reclaimable.count
         groups = self._waiting.grow(grown)
         if self._by_rank(snapshot):
-            again = self._waiting.classes.values() if self._ranked is None else self._ranked.helped(groups, snapshot)
+            again: Iterable[WaitingClass] = self._waiting.classes.values()
+            if self._ranked is not None:
+                again = self._ranked.helped(groups, self._waiting.may_fit_by_right, snapshot)
             self._due.update((one.key, one) for one in again)
 
     def _offer_due(self, ranked: RankedHeads, snapshot: Snapshot, actions: Actions) -> None:
         """Let the first jobs of the waiting classes that have become due take their turn."""
         due, self._due = self._due, {}
         for waiting in due.values():
-            if waiting.offered or self._waiting.classes.get(waiting.key) is not waiting:
+            if waiting.place is not None or self._waiting.classes.get(waiting.key) is not waiting:
                 continue
             if not waiting.regions or self._waiting.may_fit(waiting) or not self._waiting.head(waiting, snapshot):
                 self._offer(waiting, ranked, snapshot, actions)
             else:
+                waiting.helper = None
                 self._refuse(waiting, None, ranked, snapshot)
 
     def _offer(self, waiting: WaitingClass, ranked: RankedHeads, snapshot: Snapshot, actions: Actions) -> None:
@@ -299,8 +301,10 @@ class Mast:
         rank = self._rank(record, snapshot)
         right = snapshot.right_at(rank[0])
         waiting.helper = (None, waiting.tenant, "")[right]
-        if right is Right.WITHIN or (right is Right.BORROWED and self._waiting.may_borrow(waiting, record, snapshot)):
-            ranked.push(waiting, rank, name, snapshot)
+        if right is Right.BORROWED:
+            self._waiting.borrow(waiting, record, snapshot)
+        if right is not Right.OVER and self._waiting.may_fit_by_right(waiting):
+            ranked.push(waiting, rank, name)
         else:
             self._refuse(waiting, waiting.helper, ranked, snapshot)
 

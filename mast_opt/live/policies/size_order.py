@@ -31,14 +31,12 @@ class WaitingClass:
     """Classes that came later have higher ones."""
     ranked: tuple[int, int] | None = None
     """(submission, number) of its head, by which it stands in the orders of its sizes; None if it stands there not."""
-    offered: bool = False
-    """Whether its head has a place in the order of this turn."""
+    place: object = None
+    """The place of its head in the order of this turn; None if it has none."""
     borrowing: tuple[tuple[int, int], ...] = ()
     """Places of a head that borrows; empty before one did."""
     helper: str | None = None
     """Tenant whose rights may give its head a better place, empty for those of all; None if it borrows nothing."""
-    eased: object = None
-    """The object of ``Ledger.eased`` for that one when its head got its place."""
     refused: bool = False
     """Whether its head was refused, and nothing has helped it since, where jobs are served by rank."""
     queue: list[tuple[int, int, str]] = field(default_factory=list)

@@ -131,12 +131,16 @@ class WaitingClasses:
         """Whether a group could have room for one of the jobs of a class."""
         return any(self._room.able[size] & groups for size, groups in waiting.places)
 
-    def may_borrow(self, waiting: WaitingClass, head: JobRecord, snapshot: Snapshot) -> bool:
-        """Whether a group could have room for the head of a class as work that borrows."""
+    def may_fit_by_right(self, waiting: WaitingClass) -> bool:
+        """Whether a group could have room for the head of a class by the right that it had when it was last ranked."""
+        places = waiting.borrowing if waiting.helper else waiting.places
+        return any(self._room.able[size] & groups for size, groups in places)
+
+    def borrow(self, waiting: WaitingClass, head: JobRecord, snapshot: Snapshot) -> None:
+        """Find the places of the head of a class as work that borrows."""
         if not waiting.borrowing:
             importance = snapshot.borrowing(head.spec.tier)
             waiting.borrowing = tuple(self._places(head, importance, waiting.tier, waiting.regions, snapshot))
-        return any(self._room.able[size] & groups for size, groups in waiting.borrowing)
 
     def first_that_may_fit(self, snapshot: Snapshot) -> WaitingClass | None:
         """The class whose head goes first by tier and submission, of those that could have room in a group that has
@@ -215,17 +219,20 @@ class WaitingClasses:
         snapshot: Snapshot,
     ) -> str:
         """The first waiting job of a region by rank, but for these and those of the shapes that ``never`` fit; empty if
-        there is none."""
-        found: list[tuple[tuple[int, ...], str]] = []
+        there is none. A rank begins with 0 or more and the tier in the queue, which is not below that of the class."""
+        first: tuple[tuple[int, ...], str] | None = None
         there = self._groups_in(region)
         for waiting in list(self._in_region[region].values()):
+            if first is not None and (0, waiting.tier) > first[0][:2]:
+                continue
             asked = waiting.shape not in never and any(groups & there for _, groups in waiting.places)
             name = self.head(waiting, snapshot) if asked else None
             if name is not None and name in but:
                 name = next((one for one in self.members(waiting, snapshot) if one not in but), None)
             if name is not None:
-                found.append((rank(snapshot.jobs[name]), name))
-        return min(found)[1] if found else ""
+                ranked = rank(snapshot.jobs[name]), name
+                first = ranked if first is None else min(first, ranked)
+        return "" if first is None else first[1]
 
     def _groups_in(self, region: str) -> int:
         """Groups of servers, as bits, of a region."""

@@ -40,11 +40,21 @@ def random_quotas(rng: np.random.Generator) -> Quotas:
     return found
 
 
+def shortages(ledger: Ledger) -> dict[str, tuple[int, ...]]:
+    """What the quotas of limited tenants lack for more work of each tier and type."""
+    return {
+        tenant: tuple(ledger.short(tenant, tier, {kind: 9}) for tier in range(3) for kind in TYPES)
+        for tenant in "tu"
+        if ledger.is_limited(tenant)
+    }
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_rights_follow_every_change(seed: int) -> None:
     rng = np.random.default_rng(seed)
     ledger, jobs, known = Ledger(random_quotas(rng)), dict[str, Held](), dict[str, Right]()
     for number in range(300):
+        before, short = ledger.eased(), shortages(ledger)
         if rng.random() < 0.03:
             ledger.set_quotas(random_quotas(rng))
         elif jobs and rng.random() < 0.45:
@@ -60,6 +70,15 @@ def test_rights_follow_every_change(seed: int) -> None:
             jobs[f"j{number}"] = tenant, tier, number, amounts
             known[f"j{number}"] = Right.WITHIN
             assert ledger.standing(f"j{number}") == right
+        eased = ledger.eased_since(before)
+        assert {
+            tenant
+            for tenant, amounts in shortages(ledger).items()
+            if any(map(int.__lt__, amounts, short.get(tenant, ())))
+        } <= {*eased}
+        numbers = [ledger.eased(), *map(ledger.eased, eased), before]
+        assert numbers == sorted(numbers, reverse=True)
+        assert before not in map(ledger.eased, eased)
         for name in ledger.take_changes():
             known[name] = ledger.standing(name)
         for tenant in ("t", "u", "v", ""):

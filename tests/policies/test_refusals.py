@@ -27,11 +27,11 @@ TENANTS = "uvwxy"
 
 
 class Asking(Mast):
-    """Asks for every class again at each step, whatever the bounds on groups say of work that borrows."""
+    """Asks for every class again at each step, whatever the bounds on groups say."""
 
     def begin(self, snapshot: Snapshot) -> None:
         super().begin(snapshot)
-        self._waiting.may_borrow = lambda waiting, head, now: True  # type: ignore[method-assign, assignment]
+        self._waiting.may_fit_by_right = lambda waiting: True  # type: ignore[method-assign]
 
     def _wake(self, snapshot: Snapshot) -> None:
         super()._wake(snapshot)
@@ -41,7 +41,7 @@ class Asking(Mast):
     def _offer_due(self, ranked: RankedHeads, snapshot: Snapshot, actions: Actions) -> None:
         due, self._due = self._due, {}
         for waiting in due.values():
-            if not waiting.offered and self._waiting.classes.get(waiting.key) is waiting:
+            if waiting.place is None and self._waiting.classes.get(waiting.key) is waiting:
                 self._offer(waiting, ranked, snapshot, actions)
 
 

@@ -40,6 +40,7 @@ DEFAULTS = {
 """Parameters of variants that do not set them. Of the data plan: replicas stay as long as there is room, data stays
 where it appeared, and shares are those of the search, as nothing but replicas is carried out. Of the policy: jobs that
 need a part of a server leave whole servers to gangs where there is room elsewhere."""
+ARRIVALS = {"slow.data.forecast": "arrivals"}
 BINDINGS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("", "", {}),
     ("-early", ", bound as early-share", {"bind": "share"}),
@@ -81,6 +82,7 @@ VARIANTS: Mapping[str, Variant] = {
                 ("pack-never", "but parts of servers are not packed", {"pack": "never"}, {}),
                 ("early", "but bound on arrival by the share that is left", {"bind": "share"}, {}),
                 ("hard", "V0: no plan may exceed GPU supply", {"slow.data.gpu_limit": "hard"}, {}),
+                ("arrivals", "but plans are for what comes, not for what waits", ARRIVALS, {}),
                 ("soft", "V1: storage of regions does not follow GPUs", {}, {"organisation": {"storage_by": "chance"}}),
                 (
                     "servers",
@@ -103,6 +105,7 @@ VARIANTS: Mapping[str, Variant] = {
             params={"slow.data.copies_min": "2"},
         ),
         Variant("foresight", "demand of the next days is known", params={"slow.data.forecast": "perfect"}),
+        Variant("arrivals", "plans are for what comes, not for what waits", params=ARRIVALS),
         *(
             Variant(
                 f"error-{name}",

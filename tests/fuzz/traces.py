@@ -71,7 +71,7 @@ def make_event_log(folder: Path) -> None:
         ev.StorageSet("east", 10),
         ev.DatasetCreated("logs", 4, ("east",), "ads"),
         ev.SolveAsked("data", "sum"),
-        ev.SolveEnded("data", "sum", "FEASIBLE", "plan", 1.5),
+        ev.SolveEnded("data", "sum", "FEASIBLE", "plan", 1.5, 2.0),
         ev.PlanAdopted("data", "plan", (), (ev.PlanStep("copy", "logs", "west", "east"),), {0: 0.5}),
         ev.CopyAsked("logs", "east", "west", 4),
         ev.CopyEnded("logs", "west"),

@@ -127,6 +127,19 @@ def test_what_runs_without_data_is_counted() -> None:
     assert found.started_without_data == 1
 
 
+def test_gaps_of_plans() -> None:
+    def ended(path: str, *outcome: object) -> tuple[int, ev.Event]:
+        return 0, ev.SolveEnded(path, "sum", *outcome)  # type: ignore[arg-type]
+
+    found = figures(
+        ended("data", "FEASIBLE", "plan", 1.5, 2.0),
+        ended("data", "FEASIBLE", "plan", 1.0, 2.0),
+        ended("data", "NO_SOLUTION", "", 1.0),
+        ended("servers", "FEASIBLE", "of a log without objectives", 1.0),
+    )
+    assert found.to_dict()["plan_gap"] == {"data": {"mean": 0.375, "worst": 0.5}}
+
+
 def test_stranded_work() -> None:
     found = figures(*WORLD, (0, ev.Submitted("a", JobSpec(mgpu=8000, datasets=("x",)))), until_ms=HOUR_MS)
     assert found.stranded_gpus == 8

@@ -94,6 +94,10 @@ def test_jobs_start_elsewhere_after_the_first_copies() -> None:
     assert first.at_ms == DAY_MS
     ended = found(done, ev.SolveEnded)[0]
     assert ended.at_ms == DAY_MS + 18_000_000
+    assert isinstance(ended.event, ev.SolveEnded)
+    assert ended.event.bound is not None
+    assert ended.event.objective is not None
+    assert 0 < ended.event.bound <= ended.event.objective
     copies = [stored.event for stored in found(done, ev.CopyAsked)]
     assert copies
     assert all(isinstance(copy, ev.CopyAsked) and copy.source == "east" for copy in copies)

@@ -444,6 +444,9 @@ class SolveEnded(Event):
     plan: str = ""
     """Place of the plan; empty if there is none."""
     bound: float | None = None
+    """A proven bound on the objective."""
+    objective: float | None = None
+    """Objective of the plan; None in logs that do not have it."""
 
 
 @dataclass(frozen=True, slots=True)

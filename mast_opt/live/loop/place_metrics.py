@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mast_opt.core.solve_result import relative_gap
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.fragmentation import TaskShape, fragmented_mgpu
 from mast_opt.live.loop.log_fold import GPU_MILLI, PastJob
@@ -22,6 +23,14 @@ class OverTime:
 
     mean: float | None
     p95: float | None
+
+
+@dataclass(frozen=True)
+class OverPlans:
+    """A figure of the plans of a slow path."""
+
+    mean: float
+    worst: float
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,8 @@ class PlaceMetrics:
     its supply. Looked at every ``step_s``."""
     planned_ratio: dict[int, float]
     """Tier → mean over the adopted plans of data of their largest demand over supply."""
+    plan_gap: dict[str, OverPlans]
+    """Slow path → gap between the objective and the proven bound of its plans, as a share of the objective."""
     stranded_gpus: float | None
     """Mean of the GPUs asked for by jobs that no region in service has all data for."""
     started_without_data: int
@@ -116,6 +127,7 @@ class _Sweep:
         self.worst: dict[int, Mask] = {}
         """Tier → the set of places that was the worst one when it was last looked at."""
         self.plans: list[ev.PlanAdopted] = []
+        self.gaps: dict[str, list[float]] = {}
         self.asked: dict[_Asked, list[int]] = {}
         """Jobs that wait or run with this demand, and their milli-GPUs."""
         self.may_wait: dict[str, PastJob] = {}
@@ -147,8 +159,8 @@ class _Sweep:
             self.numbered = self.numbered and all(share.gpus for share in event.shares)
             if event.victims:
                 self._count_needless(event)
-        elif isinstance(event, ev.PlanAdopted) and event.ratios is not None and stored.at_ms >= self.since:
-            self.plans.append(event)
+        elif isinstance(event, (ev.SolveEnded, ev.PlanAdopted)) and stored.at_ms >= self.since:
+            self._planned(event)
         elif isinstance(event, ev.Started):
             self._started(event)
         elif isinstance(event, ev.Stopped):
@@ -289,6 +301,15 @@ class _Sweep:
         self.begun.append(event.job)
         self.entered[event.job] = at_ms, self.active_ms, sum(self.past.supply_by_cell().values())
 
+    def _planned(self, event: ev.SolveEnded | ev.PlanAdopted) -> None:
+        """Take in the gap or the ratios of a plan."""
+        if isinstance(event, ev.PlanAdopted):
+            self.plans += [event] if event.ratios is not None else []
+        elif event.plan:
+            gap = relative_gap(event.objective, event.bound)
+            if gap is not None:
+                self.gaps.setdefault(event.path, []).append(gap)
+
     def _started(self, event: ev.Started) -> None:
         """Take in the start of a job: whether its data is in its region."""
         job = self.past.jobs[event.job]
@@ -328,6 +349,7 @@ class _Sweep:
                 tier: float(np.mean([plan.ratios[tier] for plan in plans if plan.ratios and tier in plan.ratios]))
                 for tier in tiers
             },
+            plan_gap={path: OverPlans(float(np.mean(gaps)), max(gaps)) for path, gaps in sorted(self.gaps.items())},
             stranded_gpus=float(np.mean(self.stranded)) / GPU_MILLI if self.stranded else None,
             started_without_data=len(self.without_data),
             waited_for_data=len(self.for_data),

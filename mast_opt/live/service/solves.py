@@ -275,7 +275,8 @@ class Solves:
         self._outcome(found)
         if found.plan:
             self._keep(found)
-        if self._tell(ev.SolveEnded(solve.path, solve.checksum, found.status, found.plan, found.bound)):
+        outcome = found.status, found.plan, found.bound, found.objective
+        if self._tell(ev.SolveEnded(solve.path, solve.checksum, *outcome)):
             with self._lock:
                 solve.objective, solve.bound, solve.error = found.objective, found.bound, found.error
                 solve.plan, solve.status = found.plan, found.status

@@ -75,7 +75,7 @@ class SimulatedSolver:
             reference = f"{command.path}-{command.seq}"
             self._plans[reference] = Planned(command.problem, found.plan)
         bound = found.bound if found.bound is None else float(found.bound)
-        ended = ev.SolveEnded(command.path, command.checksum, found.status.value, reference, bound)
+        ended = ev.SolveEnded(command.path, command.checksum, found.status.value, reference, bound, found.objective)
         heapq.heappush(self._answers, (now_ms + chosen.takes_ms, command.seq, ended))
 
     def answers(self, now_ms: int) -> list[ev.SolveEnded]:

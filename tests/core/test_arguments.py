@@ -116,6 +116,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "servers": [],
                 "dataset": "d",
                 "regions": ["eu"],
+                "residency": None,
                 "avoid": [],
                 "victims": [],
                 "arrives": True,

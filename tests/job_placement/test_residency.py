@@ -107,6 +107,13 @@ def test_a_live_fleet_keeps_residency_whatever_the_replicas() -> None:
     refused = fleet.place(READER)
     assert isinstance(refused, Refused)
     assert refused.reason == "no region holds all of its data (logs) within the residency of that data"
+    for residency in ({"a"}, ()):
+        with fleet.trial():
+            fleet.set_replicas("logs", {"a"}, residency)
+            bid = fleet.place(READER)
+            assert isinstance(bid, Bid)
+            assert bid.region == "a"
+        assert isinstance(fleet.place(READER), Refused)
 
 
 def test_the_fleet_of_an_instance_has_its_residency(resident: JobPlacement) -> None:

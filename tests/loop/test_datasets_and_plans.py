@@ -200,6 +200,12 @@ class TestResidency:
         step = ev.PlanStep("copy", "e", "b", "a")
         assert misfit(Snapshot(state_after(*self.HEAD), ()), step) == "the region is outside its residency now"
 
+    def test_a_replica_outside_is_none_of_those_that_a_deletion_leaves(self) -> None:
+        step, created = ev.PlanStep("drop", "d", "b", keep=1), ev.DatasetCreated("d", 3, ("a", "b"))
+        assert misfit(Snapshot(state_after(created), ()), step) == ""
+        kept = "fewer than 1 replicas that jobs may read would be left"
+        assert misfit(Snapshot(state_after(*self.HEAD), ()), step) == kept
+
     def test_the_checker_finds_jobs_outside_it(self) -> None:
         placed = ev.Placed("j", 1, "a", "a-0", (Share("a-0", 1, dict.fromkeys(range(8), 1000)),))
         wrong = (*self.HEAD, ev.Submitted("j", READS["d"]), placed)

@@ -158,6 +158,25 @@ def test_a_dataset_is_read_only_within_its_residency(served: tuple[TestClient, L
     put(client, "datasets/d", 422, regions=["west"], residency=["nowhere"])
 
 
+def test_a_job_that_residency_keeps_out_says_so(client: TestClient) -> None:
+    put(client, "datasets/d", regions=["west", "east"], size_tb=1, residency=["east"])
+    put(client, "datasets/e", regions=["west", "east"], size_tb=1, residency=["west"])
+    put(client, "datasets/f", regions=["west"], size_tb=1, residency=["east"])
+    parts = [{"part": "t", "gpus": 1}, {"part": "r", "gpus": 0}]
+    client.post("/v1/jobs", json={"job": "a", "within": "region", "parts": parts, "datasets": ["d"]})
+    assert client.get("/v1/jobs/a").json()["region"] == "east"
+    client.post("/v1/jobs", json={"job": "b", "within": "region", "parts": parts, "datasets": ["d", "e"]})
+    why = client.get("/v1/jobs/b").json()
+    assert (why["state"], why["never"]) == ("held", True)
+    assert "east is outside the residency of e; west is outside the residency of d" in why["why"]
+    clusters = client.post("/v1/whatif", json={"job": "c", "gpus": 1, "datasets": ["d", "e"]}).json()["clusters"]
+    assert {one["code"] for one in clusters} == {"residency"}
+    client.post("/v1/jobs", json={"job": "c", "gpus": 1, "datasets": ["f"]})
+    why = client.get("/v1/jobs/c").json()
+    assert (why["state"], why["never"]) == ("held", False)
+    assert "within the residency of that data; a copy of it would have to be made where there is room" in why["why"]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

@@ -149,6 +149,17 @@ class TestData:
         assert problem.datasets.pinned[3].tolist() == [False, True]
         assert problem.datasets.copies_min.tolist() == [2, 1, 1, 1], "g may be in one region only"
 
+    def test_data_that_no_region_with_servers_may_hold_is_not_planned(self) -> None:
+        created = ev.DatasetCreated("g", 30, ("a",), "", ("without-servers",))
+        jobs = job("1", "d", "g", namespace="ads"), job("2", "d", namespace="ads"), job("3", "g")
+        problem = data_instance(snapshot_after(created, *jobs), NETWORK, copy_days=4, copies_min=2)
+        assert problem is not None
+        assert problem.datasets.labels == ("d", "e", "f")
+        assert problem.regions.storage_mb.tolist() == [70, 100], "g stays where it is"
+        assert [label.split(" (")[0] for label in problem.workloads.labels] == ["ads of tier 0"]
+        assert problem.options.mgpu.tolist() == [16_000], "a job that no copy helps takes no part of the forecast"
+        assert problem.reads.dataset.tolist() == [0]
+
     def test_links(self) -> None:
         network = NetworkLimits(links={("a", "b"): 6})
         problem = data_instance(

@@ -40,8 +40,8 @@ def _drop_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
     whole = snapshot.datasets.whole_in(step.name)
     if step.target not in whole:
         return "it is not there"
-    if len(whole) - 1 < step.keep:
-        return f"fewer than {step.keep} whole replicas would be left"
+    if len(snapshot.datasets.readable_in(step.name) - {step.target}) < step.keep:
+        return f"fewer than {step.keep} replicas that jobs may read would be left"
     for record in snapshot.readers(step.name):
         if record.state in HOLDING:
             if record.region == step.target:

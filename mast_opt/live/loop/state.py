@@ -465,9 +465,9 @@ class State:
         self.plans.begun(event)
 
     def _replicas_changed(self, dataset: str) -> None:
-        """Tell the fleet in which regions jobs may read a dataset now."""
+        """Tell the fleet which regions hold a dataset now, and where jobs may read it."""
         self.rules += 1
-        self.fleet.set_replicas(dataset, self.datasets.readable_in(dataset))
+        self.fleet.set_replicas(dataset, self.datasets.whole_in(dataset), self.datasets.residency.get(dataset, ()))
 
     # --- what an event must find ---
 

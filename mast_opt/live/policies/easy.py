@@ -36,7 +36,8 @@ class EasyParams:
 
 
 class Easy:
-    """One queue over all regions, by submission; tiers and quotas order nothing, and nobody is stopped.
+    """One queue over all regions, by submission; tiers and quotas order nothing, and nobody is stopped. A job that no
+    region has all data for is not in the queue.
 
     A job without a limit may run for ever: it is never expected to end, and it passes the head only if it leaves the
     head's place alone. Where no shadow time is known, because what runs has no limits, nobody passes the head. That of
@@ -57,7 +58,7 @@ class Easy:
     def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Start jobs in the order of submission up to the first that does not fit, then those that do not delay it."""
         waiting = sorted(
-            (record for record in snapshot.jobs.values() if record.waits),
+            (record for record in snapshot.jobs.values() if record.waits and snapshot.admissible(record)),
             key=lambda record: (record.submitted_ms, record.number),
         )
         for at, head in enumerate(waiting):

@@ -52,9 +52,9 @@ class Why:
         words = found.reason
         if found.code in NEVER:
             return f"{words}: it can never run as the fleet is", True
-        if found.code == "data":
-            return f"{words}; a copy of it would have to be made where there is room", False
         clusters = fleet.explain(job)
+        if found.code in ("data", "residency") and any(one.code == "data" for one in clusters):
+            return f"{words}; a copy of it would have to be made where there is room", False
         if not any(one.fits or one.code in _SHORT for one in clusters):
             return f"{words}: {'; '.join(sorted({one.words for one in clusters}))}; it can never run as it is", True
         short = [one for one in clusters if one.code in _SHORT]

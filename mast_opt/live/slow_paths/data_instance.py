@@ -56,7 +56,7 @@ def planned_work(snapshot: Snapshot, forecast: Forecast = weighted_mean) -> tupl
     work: list[PlannedWork] = []
     wishes: dict[tuple[int, tuple[str, ...], tuple[str, ...]], list[tuple[int, int]]] = {}
     for key, classes in groups.items():
-        namespace, workload, tier, gpu_types, _ = key
+        namespace, workload, tier, gpu_types, alone = key
         mgpu, jobs = sum(forecast(snapshot, of) for of in classes), waiting.get(key, ())
         total, weights = max([mgpu, *(record.asked_mgpu for record, _ in jobs)]), mgpu + sum(one for _, one in jobs)
         for record, weight in jobs:
@@ -64,7 +64,12 @@ def planned_work(snapshot: Snapshot, forecast: Forecast = weighted_mean) -> tupl
             wish = tier, gpu_types, tuple(sorted(record.spec.datasets))
             wishes.setdefault(wish, []).append((record.asked_mgpu, share_mgpu))
         mgpu = total * mgpu // max(1, weights)
-        read = dict.fromkeys(name for of in classes for name in snapshot.demand.read(of, snapshot.now_ms))
+        read = dict.fromkeys(
+            name
+            for of in classes
+            for name in snapshot.demand.read(of, snapshot.now_ms)
+            if alone or _may_be_read(snapshot, name)
+        )
         if mgpu and read:
             label = f"{workload or namespace or 'jobs'} of tier {tier} ({_digest(key)})"
             largest = max(snapshot.demand.largest_mgpu(of) for of in classes)
@@ -83,13 +88,20 @@ def _group(snapshot: Snapshot, of: DemandClass) -> _Group:
     return of.namespace, of.workload if recurs else "", of.tier, of.gpu_types, of.datasets if own else ()
 
 
+def _may_be_read(snapshot: Snapshot, *datasets: str) -> bool:
+    """Whether the residency of the datasets allows all of them in one region with servers."""
+    may_be_in = snapshot.datasets.may_be_in
+    return any(all(may_be_in(name, region) for name in datasets) for region in snapshot.supply_mgpu)
+
+
 def _waiting(snapshot: Snapshot) -> dict[_Group, list[tuple[JobRecord, int]]]:
-    """Group → its jobs that wait and may run nowhere, since no region holds all of their data. The weight of each is
+    """Group → its jobs that wait for copies: no region holds all of their data, and one may. The weight of each is
     the milli-GPUs that it asks for or, if that is more, its milli-GPU-days of waiting.
     """
     waiting: dict[_Group, list[tuple[JobRecord, int]]] = {}
     for record in snapshot.jobs.values():
-        if record.state in WAITING and record.asked_mgpu and record.spec.datasets and not snapshot.admissible(record):
+        read, waits = record.spec.datasets, record.state in WAITING and record.asked_mgpu
+        if waits and read and not snapshot.admissible(record) and _may_be_read(snapshot, *read):
             waited = record.asked_mgpu * (snapshot.now_ms - record.since_ms) // DAY_MS
             weight = max(record.asked_mgpu, waited)
             waiting.setdefault(_group(snapshot, record.demand), []).append((record, weight))
@@ -130,7 +142,7 @@ def data_instance(
         forecast: of demand.
     """
     data, regions = snapshot.datasets, tuple(snapshot.supply_mgpu)
-    labels = tuple(name for name in data.size_mb if data.whole_in(name))
+    labels = tuple(name for name in data.size_mb if data.whole_in(name) and _may_be_read(snapshot, name))
     position = {name: at for at, name in enumerate(labels)}
     work = [one for one in planned_work(snapshot, forecast) if all(name in position for name in one.datasets)]
     types = tuple(
@@ -196,9 +208,12 @@ def _regions(
         coming[region] += copying.size_mb - copying.copied_mb
     ingress = network.ingress_mb_per_day
     limit = [max(0, ingress.get(region, 0) - -(-coming[region] // copy_days)) for region in regions]
+    left = dict(data.storage_mb)
+    for name in [name for name in data.size_mb if not _may_be_read(snapshot, name)]:
+        left |= {region: max(0, left[region] - data.size_mb[name]) for region in data.whole_in(name) & left.keys()}
     return entities.Regions(
         labels=regions,
-        storage_mb=np.array([data.storage_mb.get(region, NO_LIMIT_MB) for region in regions], np.int64),
+        storage_mb=np.array([left.get(region, NO_LIMIT_MB) for region in regions], np.int64),
         cpu_mcores=np.zeros(len(regions), np.int64),
         ingress_mb_per_day=np.array(limit, np.int64),
         ingress_limited=np.array([region in ingress for region in regions], np.bool_),

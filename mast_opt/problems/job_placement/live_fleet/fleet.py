@@ -484,12 +484,12 @@ class Fleet:
             self._books.limits = limits
 
     @arg.checked(dataset=arg.a_text)
-    def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
-        """Set, in the fleet, the regions that hold a dataset from now on. Raises UsageError for a string instead of a
-        collection.
+    def set_replicas(self, dataset: str, regions: Collection[str], residency: Collection[str] | None = None) -> None:
+        """Set, in the fleet, the regions that hold a dataset from now on, and, unless None, the only regions where jobs
+        may read it; empty: all. Raises UsageError for a string instead of a collection.
         """
         with self._lock, self._operation:
-            self._books.set_replicas(dataset, regions)
+            self._books.set_replicas(dataset, regions, residency)
             self._versions.rules_changed()
 
     @arg.checked(tenant=arg.a_text, gpu_type=arg.optional(arg.a_text), parent=arg.optional(arg.a_text))

@@ -404,6 +404,7 @@ class FleetInventory:
         twin.ledger, twin._open, twin._asked, twin._rights = self.ledger.copy(), dict(self._open), {}, {}
         twin.restood, twin._touched, twin._late_rights = {}, [], {}
         twin.blocked, twin.over_booked, twin.replicas = set(self.blocked), set(self.over_booked), dict(self.replicas)
+        twin.residency = dict(self.residency)
         twin.mix = None if self.mix is None else self.mix.copy()
         twin.state, twin.freed, twin.log, twin.trials = allocation.copied(self.state), self.freed.copy(), [], 0
         return twin
@@ -1175,14 +1176,16 @@ class FleetInventory:
         for at, was in enumerate(before):
             self.state[at][...] = was
 
-    def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
-        """Set, in the fleet, the regions that hold a dataset from now on."""
-        held = names_in(f"replicas of {dataset}", regions)
-        self.log.append((self._set_replicas, dataset, self.replicas.get(dataset)))
-        self._set_replicas(dataset, held)
+    def set_replicas(self, dataset: str, regions: Collection[str], residency: Collection[str] | None = None) -> None:
+        """Set, in the fleet, the regions that hold a dataset from now on, and its residency as in ``Fleet``."""
+        held, was = names_in(f"replicas of {dataset}", regions), self.residency.get(dataset)
+        allowed = was if residency is None else names_in(f"residency of {dataset}", residency) or None
+        self.log.append((self._set_replicas, dataset, self.replicas.get(dataset), was))
+        self._set_replicas(dataset, held, allowed)
 
-    def _set_replicas(self, dataset: str, regions: frozenset[str] | None) -> None:
-        """Set, in the fleet, the regions that hold a dataset, or (None) forget it, and what followed from them."""
-        self.replicas.pop(dataset, None) if regions is None else self.replicas.__setitem__(dataset, regions)
+    def _set_replicas(self, dataset: str, regions: frozenset[str] | None, residency: frozenset[str] | None) -> None:
+        """Set, in the fleet, the regions of a dataset and its residency, or (None) forget them, and what followed."""
+        for table, value in ((self.replicas, regions), (self.residency, residency)):
+            table.pop(dataset, None) if value is None else table.__setitem__(dataset, value)
         self._open.pop(dataset, None)
         self._asked.clear()

@@ -1,6 +1,7 @@
 """The load of Kueue's scheduler performance test under ``mast``: processor time, and how long each class waits.
 
-    python -m benchmarks.kueue_load baseline large-scale [--cohorts N]
+    python -m benchmarks.kueue_load baseline large-scale >> benchmarks/data/loop-at-size.jsonl
+    python -m benchmarks.measured_pages
 
 The load is that of ``test/performance/scheduler/configs`` in kubernetes-sigs/kueue (commit ff69552e): in every queue,
 each class is a stream of its own with a constant interval. A cohort is a region with one pool, and CPUs are GPUs. Work
@@ -156,7 +157,7 @@ def main() -> None:
     given = parser.parse_args()
     for name in given.load:
         load = LOADS[name]._replace(**({} if given.cohorts is None else {"cohorts": given.cohorts}))
-        print(json.dumps({"load": name, "cohorts": load.cohorts, **run(load)}), flush=True)
+        print(json.dumps({"case": f"kueue {name}", "cohorts": load.cohorts, **run(load)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,11 @@ LOOP: tuple[Stated, ...] = (
         "{cpu_s:.0f} s", "cpu_s", 45, "s",
     ),
 )  # fmt: skip
+KUEUE: tuple[Stated, ...] = tuple(
+    (f"kueue {load}", "{jobs:,} workloads in {cohorts} cohorts (`" + load + "`), {events:,} events", "{cpu_s:.1f} s",
+     "cpu_s", aim_s, "s")
+    for load, aim_s in (("baseline", 3.5), ("large-scale", 12))
+)  # fmt: skip
 SERVICE: tuple[Stated, ...] = (
     (
         "append",
@@ -154,6 +159,24 @@ def aimed(of: Mapping[str, Row], stated: Sequence[Stated]) -> str:
 
 def loop(rows: list[Row]) -> str:
     return aimed({case: best(rows, case=case) for case, *_ in LOOP}, LOOP)
+
+
+def kueue(rows: list[Row]) -> str:
+    return aimed({case: best(rows, case=case) for case, *_ in KUEUE}, KUEUE)
+
+
+def sizes(rows: list[Row]) -> str:
+    """A row for each size of fleet: processor time of a job, and the share of each part of the package."""
+    found = [best(rows, case="size", gpus=gpus) for gpus in sorted({row["gpus"] for row in rows if "gpus" in row})]
+    lines = [
+        [
+            *(f"{row[name]:,}" for name in ("gpus", "regions", "jobs")),
+            f"{1000 * row['cpu_s'] / row['jobs']:.1f} ms",
+            *(f"{100 * share:.0f}%" for share in row["shares"].values()),
+        ]
+        for row in found
+    ]
+    return lined(f"GPUs | regions | jobs | a job | {' | '.join(found[0]['shares'])}", lines)
 
 
 def kernels(rows: list[Row]) -> str:
@@ -263,9 +286,14 @@ def proven() -> str:
 
 def tables() -> dict[str, dict[str, Callable[[], str]]]:
     """Page → table → what makes it."""
-    of_loop, fleet, service, parts = map(read, ("loop", "live-fleet", "service", "ablation"))
+    of_loop, at_size, fleet, service, parts = map(read, ("loop", "loop-at-size", "live-fleet", "service", "ablation"))
     return {
-        "benchmarks/loop": {"cases": partial(loop, of_loop), "kernels": partial(kernels, of_loop)},
+        "benchmarks/loop": {
+            "cases": partial(loop, of_loop),
+            "sizes": partial(sizes, at_size),
+            "kueue": partial(kueue, at_size),
+            "kernels": partial(kernels, of_loop),
+        },
         "benchmarks/live-fleet": {
             "targets": partial(targets, fleet),
             "jobs": partial(one_job, fleet),

@@ -272,6 +272,10 @@ class Ledger:
         """Whether a quota, its own or of a group above it, limits a tenant."""
         return tenant in self._accounts
 
+    def is_bounded(self, tenant: str) -> bool:
+        """Whether a tenant may hold no more than some amount, borrowed ones included: what others hold may matter."""
+        return tenant in self._accounts and self._accounts[tenant].bounded
+
     def eased(self, tenant: str = "") -> int:
         """Number of the last change by which the own quotas of a limited tenant may cover more of its work than before,
         or (empty) by which any tenant may hold more or stop more for it. Later changes have higher numbers."""

@@ -81,6 +81,10 @@ class Snapshot:
         tiers = self.reclaimable.tiers
         return tiers[-1] + 1 + tiers.index(tier)
 
+    def is_bounded(self, tenant: str) -> bool:
+        """Whether a tenant may hold no more than some amount, borrowed ones included: ``Ledger.is_bounded``."""
+        return self._state.fleet.ledger.is_bounded(tenant)
+
     def eased(self, tenant: str) -> int:
         """Number of the last change by which rights of a tenant, or (empty) of any, may be better: ``Ledger.eased``."""
         return self._state.fleet.ledger.eased(tenant)

@@ -170,7 +170,8 @@ class Mast:
                 if best is not None or self._reservations.bind(record, snapshot):
                     ranked.refuse_once(waiting)
                 else:
-                    self._refuse(waiting, "" if fits else waiting.helper, ranked, snapshot)
+                    stops = fits and snapshot.is_bounded(waiting.tenant)  # it may, once others hold less
+                    self._refuse(waiting, "" if stops else waiting.helper, ranked, snapshot)
                 continue
             self._start(waiting, best, second, snapshot, actions)
             self._due[waiting.key] = waiting
@@ -288,7 +289,7 @@ class Mast:
             if not waiting.regions or self._waiting.may_fit(waiting) or not self._waiting.head(waiting, snapshot):
                 self._offer(waiting, ranked, snapshot, actions)
             else:
-                waiting.helper = None
+                waiting.helper, waiting.right_tier = None, waiting.tier
                 self._refuse(waiting, None, ranked, snapshot)
 
     def _offer(self, waiting: WaitingClass, ranked: RankedHeads, snapshot: Snapshot, actions: Actions) -> None:
@@ -300,7 +301,7 @@ class Mast:
         record = snapshot.jobs[name]
         rank = self._rank(record, snapshot)
         right = snapshot.right_at(rank[0])
-        waiting.helper = (None, waiting.tenant, "")[right]
+        waiting.helper, waiting.right_tier = (None, waiting.tenant, "")[right], rank[0]
         if right is Right.BORROWED:
             self._waiting.borrow(waiting, record, snapshot)
         if right is not Right.OVER and self._waiting.may_fit_by_right(waiting):
@@ -383,7 +384,7 @@ class Mast:
             others, never = [one.job for one in held.values()], self._reservations.never.get(region, ())
             below = held[region].rank if region in held else FOREVER  # nobody loses a promise to a promoted job
             if self._by_rank(snapshot):
-                name = self._waiting.first_by(region, self._claim(below, snapshot), others, never, snapshot)
+                name = self._waiting.first_by(region, self._claim(below, snapshot), below, others, never, snapshot)
             else:
                 name = self._waiting.oldest(region, others, never, below, snapshot)
             if not name:

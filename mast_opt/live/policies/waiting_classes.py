@@ -54,7 +54,9 @@ class WaitingClasses:
         waiting = known
         if waiting is None:
             places = tuple(self._places(record, spec.tier, tier, regions, snapshot))
-            waiting = WaitingClass(key, spec.shape, tier, regions, spec.tenant, places, limit_ms, self._count)
+            waiting = WaitingClass(
+                key, spec.shape, spec.tier, tier, regions, spec.tenant, places, limit_ms, self._count
+            )
             self.classes[key] = waiting
             self._count += 1
             for region in regions:
@@ -214,16 +216,20 @@ class WaitingClasses:
         self,
         region: str,
         rank: Callable[[JobRecord], tuple[int, ...]],
+        below: int,
         but: Collection[str],
         never: Collection[object],
         snapshot: Snapshot,
     ) -> str:
-        """The first waiting job of a region by rank, but for these and those of the shapes that ``never`` fit; empty if
-        there is none. A rank begins with 0 or more and the tier in the queue, which is not below that of the class."""
+        """The first waiting job of a region by rank, but for these, those of the shapes that ``never`` fit, and those
+        whose importance is known not to be below that; empty if there is none. A rank begins with 0 or more and the
+        tier in the queue, which is not below that of the class."""
         first: tuple[tuple[int, ...], str] | None = None
         there = self._groups_in(region)
         for waiting in list(self._in_region[region].values()):
-            if first is not None and (0, waiting.tier) > first[0][:2]:
+            least = waiting.right_tier if waiting.refused else waiting.tier
+            importance = waiting.right_tier if waiting.refused and waiting.helper else waiting.own_tier
+            if importance >= below or (first is not None and (0, least) > first[0][:2]):
                 continue
             asked = waiting.shape not in never and any(groups & there for _, groups in waiting.places)
             name = self.head(waiting, snapshot) if asked else None

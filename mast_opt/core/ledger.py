@@ -57,7 +57,8 @@ class _Account:
 
     def copy(self) -> "_Account":
         """Copy of a tenant's account in the ledger, with jobs of its own."""
-        return _Account(self.nominal, list(self.order), deepcopy(self.covered), set(self.beyond))
+        covered = deepcopy(self.covered)
+        return _Account(self.nominal, list(self.order), covered, set(self.beyond), bounded=self.bounded)
 
     def left(self, tier: int | None = None) -> dict[Key, int]:
         """Amounts that a tenant's quotas leave after jobs of this tier and more important ones, or (None) after all."""
@@ -273,7 +274,8 @@ class Ledger:
         return tenant in self._accounts
 
     def is_bounded(self, tenant: str) -> bool:
-        """Whether a tenant may hold no more than some amount, borrowed ones included: what others hold may matter."""
+        """Whether a tenant may hold no more than some amount, borrowed ones included. If not, rights of its jobs do not
+        depend on what others hold."""
         return tenant in self._accounts and self._accounts[tenant].bounded
 
     def eased(self, tenant: str = "") -> int:

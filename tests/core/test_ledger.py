@@ -88,6 +88,7 @@ def test_rights_follow_every_change(seed: int) -> None:
                 assert known[name] is ledger.standing(name), "a change was not reported"
         assert ledger.use("t") == sum(of(one[3], None) for one in jobs.values() if one[0] == "t")
     twin = ledger.copy()
+    assert [twin.is_bounded(tenant) for tenant in "tuv"] == [ledger.is_bounded(tenant) for tenant in "tuv"]
     assert {name: twin.standing(name) for name in jobs} == {name: ledger.standing(name) for name in jobs}
 
 

@@ -297,6 +297,16 @@ class TestForecasts:
         nothing_ran.submitted(of, 500, (), 0)
         assert nothing_ran.forecast_by_arrivals_mgpu(of, DAY_MS) == 500
 
+    def test_a_run_time_of_long_ago_fades(self) -> None:
+        demand, of = Demand(), DemandClass.of(JobSpec(mgpu=8000, namespace="ads"))
+        demand.submitted(of, 8000, (), 0)
+        demand.ended(of, 8000, DAY_MS, 8000 * DAY_MS)
+        found = []
+        for day in range(1, 60):
+            demand.submitted(of, 8000, (), day * DAY_MS)
+            found.append(demand.forecast_by_arrivals_mgpu(of, day * DAY_MS))
+        assert (found[0], found[-1]) == (8000, demand.forecast_mgpu(of, 59 * DAY_MS))
+
     def test_what_nobody_asks_for_any_more_is_forgotten(self) -> None:
         demand = Demand()
         once = [DemandClass.of(JobSpec(datasets=(f"d{day}",))) for day in range(60)]

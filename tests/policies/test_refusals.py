@@ -14,12 +14,17 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.job_spec import JobSpec
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.policies.mast_params import MastParams
 from mast_opt.live.policies.ranked_heads import Rank, RankedHeads
+from mast_opt.live.simulation.driver import simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.problems.job_placement.live_fleet.types import Server
 from tests.policies.test_reservations import FORMS, PARAMS, Drawn
 
 MORE = (MastParams(reserve=False), MastParams(sharing="fair"), MastParams(reclaim="never"), MastParams(bind="home"))
@@ -93,6 +98,39 @@ def saved(params: MastParams, form: str, seed: int, parts: bool) -> tuple[int, i
 def test_what_was_refused_is_not_asked_for_in_vain(params: MastParams) -> None:
     found = [saved(params, form, seed, parts) for form in FORMS[1:] for seed in (1, 2) for parts in (False, True)]
     assert sum(some for some, _ in found) < sum(all_ for _, all_ in found)
+
+
+TYPED = {
+    "v": (0, ("v100",), (), 100_000, "z"),
+    "x": (0, ("h100",), ("of-b",), 100, "x"),
+    "y": (1, ("h100",), ("of-a",), 100_000, "y"),
+    "waits": (2, ("h100", "v100"), ("of-a",), 50, "x"),
+}
+"""Job → time, GPU types, data, run time, tenant. The last one is within its quotas on the type that is full, and
+borrows the other, where it may stop y only once x has ended."""
+
+
+@pytest.mark.parametrize("params", [MastParams(), MastParams(reserve=False)])
+def test_a_job_is_helped_by_rights_of_a_type_that_is_not_its_best(params: MastParams) -> None:
+    servers = [
+        Server(name, name[0], name[0], name, kind, 4, 32, 0)
+        for name, kind in (("a-h", "h100"), ("a-v", "v100"), ("b-h", "h100"))
+    ]
+    state = State(servers, tiers=(0, 1, 2), replicas={"of-a": {"a"}, "of-b": {"b"}})
+    coming: list[tuple[int, ev.Event]] = [(0, event) for event in state.opening()]
+    coming += [(0, ev.QuotaSet(tenant, mgpu, "h100")) for tenant, mgpu in (("x", 4000), ("y", 0))]
+    for name, (at_ms, kinds, data, _, tenant) in TYPED.items():
+        types = dict.fromkeys(kinds, 4000)
+        spec = JobSpec(tier=1, mgpu=4000, gpu_types=types, tenant=tenant, datasets=data, preemptible=name == "y")
+        coming.append((at_ms, ev.Submitted(name, spec)))
+    began: dict[str, int] = {}
+
+    def note(turn: Turn) -> None:
+        began.update({one.event.job: one.at_ms for one in turn.events if isinstance(one.event, ev.Placed)})
+
+    work = {name: Work(run_ms, 10) for name, (*_, run_ms, _) in TYPED.items()}
+    simulate(Engine(state, Mast(params)), SimulatedHost(work, servers=servers), coming, on_turn=note)
+    assert began["waits"] == 100
 
 
 if __name__ == "__main__":

@@ -157,8 +157,14 @@ class TestData:
         assert problem.datasets.labels == ("d", "e", "f")
         assert problem.regions.storage_mb.tolist() == [70, 100], "g stays where it is"
         assert [label.split(" (")[0] for label in problem.workloads.labels] == ["ads of tier 0"]
-        assert problem.options.mgpu.tolist() == [16_000], "a job that no copy helps takes no part of the forecast"
+        assert problem.options.mgpu.tolist() == [16_000], "a job that no copy helps has no wish"
         assert problem.reads.dataset.tolist() == [0]
+
+    def test_a_namespace_reads_what_may_be_together(self) -> None:
+        created = [ev.DatasetCreated(name, 10, (region,), "", (region,)) for name, region in (("g", "a"), ("h", "b"))]
+        jobs = job("1", "d", "g", namespace="ads"), job("2", "h", namespace="ads"), job("3", "g", "h", workload="w")
+        work = planned_work(snapshot_after(*created, *jobs, job("4", "g", "h", workload="w")))
+        assert [(one.label.split(" (")[0], one.datasets) for one in work] == [("ads of tier 0", ("d", "g"))]
 
     def test_links(self) -> None:
         network = NetworkLimits(links={("a", "b"): 6})

@@ -162,9 +162,9 @@ class Demand:
         job has run.
         """
         asked, ran = self._ended.get(of.tier, (0, 0))
-        if not ran:
+        if not (asked and ran):  # what ended long ago has faded
             asked, ran = (sum(parts) for parts in zip((0, 0), *self._ended.values(), strict=True))
-        if not ran:
+        if not (asked and ran):
             return self.forecast_mgpu(of, now_ms)
         mean, total = self._classes[of].arrived(now_ms)
         came = total * DAY_MS // max(1, now_ms % DAY_MS) if mean is None else mean

@@ -422,7 +422,7 @@ class PlanStep:
     """It begins when every step whose last wave lies before has been taken."""
     last_wave: int = 0
     keep: int = 1
-    """Number of whole replicas that a deletion has to leave."""
+    """Number of whole replicas within the residency that a deletion has to leave."""
 
 
 @dataclass(frozen=True, slots=True)

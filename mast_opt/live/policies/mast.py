@@ -31,9 +31,9 @@ from mast_opt.problems.job_placement.live_fleet.answers import Bid
 SECOND_MS = 1000
 NO_DATA = "no region holds all of its data"
 DATA = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated)
+"""Events that change where jobs may run."""
 _OWN = (ev.Submitted, ev.Placed, ev.StopAsked, ev.Bound, ev.Refused, ev.Promised, ev.PromiseEnded)
 """Events that the policy makes itself, and arrivals: no promise has to be looked at again for them within a round."""
-"""Events that change where jobs may run."""
 
 
 class Mast:
@@ -170,8 +170,8 @@ class Mast:
                 if best is not None or self._reservations.bind(record, snapshot):
                     ranked.refuse_once(waiting)
                 else:
-                    stops = fits and snapshot.is_bounded(waiting.tenant)  # it may, once others hold less
-                    self._refuse(waiting, "" if stops else waiting.helper, ranked, snapshot)
+                    others = "" if snapshot.is_bounded(waiting.tenant) else waiting.tenant  # by right of another type
+                    self._refuse(waiting, others if fits else waiting.helper, ranked, snapshot)
                 continue
             self._start(waiting, best, second, snapshot, actions)
             self._due[waiting.key] = waiting

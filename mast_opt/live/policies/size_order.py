@@ -20,6 +20,7 @@ class WaitingClass:
     key: Key
     shape: object
     own_tier: int
+    """Tier of its jobs."""
     tier: int
     """Tier for their place in the queue, before quotas."""
     regions: tuple[str, ...]
@@ -39,7 +40,7 @@ class WaitingClass:
     helper: str | None = None
     """Tenant whose rights may give its head a better place, empty for those of all; None if it borrows nothing."""
     right_tier: int = 0
-    """Tier in the queue that its head cannot be before while it is refused: after quotas, if these were looked at."""
+    """Lower bound on the queue tier of its head while it is refused."""
     refused: bool = False
     """Whether its head was refused, and nothing has helped it since, where jobs are served by rank."""
     queue: list[tuple[int, int, str]] = field(default_factory=list)

@@ -222,8 +222,8 @@ class WaitingClasses:
         snapshot: Snapshot,
     ) -> str:
         """The first waiting job of a region by rank, but for these, those of the shapes that ``never`` fit, and those
-        whose importance is known not to be below that; empty if there is none. A rank begins with 0 or more and the
-        tier in the queue, which is not below that of the class."""
+        whose importance is known not to be under ``below``; empty if there is none. A rank begins with 0 or more and
+        the tier in the queue, which is not under that of the class."""
         first: tuple[tuple[int, ...], str] | None = None
         there = self._groups_in(region)
         for waiting in list(self._in_region[region].values()):

@@ -74,8 +74,8 @@ class SimulatedSolver:
         if found.plan is not None and found.verdict is not None and found.verdict.ok:
             reference = f"{command.path}-{command.seq}"
             self._plans[reference] = Planned(command.problem, found.plan)
-        bound = found.bound if found.bound is None else float(found.bound)
-        ended = ev.SolveEnded(command.path, command.checksum, found.status.value, reference, bound, found.objective)
+        bound, objective = (one if one is None else float(one) for one in (found.bound, found.objective))
+        ended = ev.SolveEnded(command.path, command.checksum, found.status.value, reference, bound, objective)
         heapq.heappush(self._answers, (now_ms + chosen.takes_ms, command.seq, ended))
 
     def answers(self, now_ms: int) -> list[ev.SolveEnded]:

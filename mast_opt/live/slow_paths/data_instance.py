@@ -1,6 +1,6 @@
 """Present data placement: regions, data and demand as the loop knows them, as an instance to be solved."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
@@ -45,9 +45,10 @@ def planned_work(snapshot: Snapshot, forecast: Forecast = weighted_mean) -> tupl
     """All planned work of the data path, in an order that does not depend on that of jobs.
 
     A namespace is one workload for each tier: new jobs read any of its datasets that were read in the last days, so it
-    runs where all of these are. Work that recurs, and jobs without a namespace, have workloads of their own with just
-    what they read. So do jobs that no region has all data for. Their GPUs are part of the forecast of their group
-    already, so they share it with the rest of the group: the longer they wait, the larger is their share.
+    runs where all of these are, as far as residency lets them be together. Work that recurs, and jobs without a
+    namespace, have workloads of their own with just what they read. So do jobs that no region has all data for. Their
+    GPUs are part of the forecast of their group already, so they share it with the rest of the group: the longer they
+    wait, the larger is their share.
     """
     groups: dict[_Group, list[DemandClass]] = {}
     for of in snapshot.demand.classes():
@@ -64,13 +65,9 @@ def planned_work(snapshot: Snapshot, forecast: Forecast = weighted_mean) -> tupl
             wish = tier, gpu_types, tuple(sorted(record.spec.datasets))
             wishes.setdefault(wish, []).append((record.asked_mgpu, share_mgpu))
         mgpu = total * mgpu // max(1, weights)
-        read = dict.fromkeys(
-            name
-            for of in classes
-            for name in snapshot.demand.read(of, snapshot.now_ms)
-            if alone or _may_be_read(snapshot, name)
-        )
-        if mgpu and read:
+        names = dict.fromkeys(name for of in classes for name in snapshot.demand.read(of, snapshot.now_ms))
+        read = _together(snapshot, names)
+        if mgpu and read and not (alone and len(read) < len(names)):
             label = f"{workload or namespace or 'jobs'} of tier {tier} ({_digest(key)})"
             largest = max(snapshot.demand.largest_mgpu(of) for of in classes)
             work.append(PlannedWork(label, tier, mgpu, gpu_types, tuple(read), largest, splittable=True))
@@ -88,10 +85,15 @@ def _group(snapshot: Snapshot, of: DemandClass) -> _Group:
     return of.namespace, of.workload if recurs else "", of.tier, of.gpu_types, of.datasets if own else ()
 
 
-def _may_be_read(snapshot: Snapshot, *datasets: str) -> bool:
-    """Whether the residency of the datasets allows all of them in one region with servers."""
-    may_be_in = snapshot.datasets.may_be_in
-    return any(all(may_be_in(name, region) for name in datasets) for region in snapshot.supply_mgpu)
+def _together(snapshot: Snapshot, datasets: Collection[str]) -> tuple[str, ...]:
+    """Those of the datasets that one region with servers may hold together, where the first ones go first."""
+    regions, found = frozenset(snapshot.supply_mgpu), list[str]()
+    for name in datasets:
+        left = regions & snapshot.datasets.residency.get(name, regions)
+        if left:
+            regions = left
+            found.append(name)
+    return tuple(found)
 
 
 def _waiting(snapshot: Snapshot) -> dict[_Group, list[tuple[JobRecord, int]]]:
@@ -101,7 +103,7 @@ def _waiting(snapshot: Snapshot) -> dict[_Group, list[tuple[JobRecord, int]]]:
     waiting: dict[_Group, list[tuple[JobRecord, int]]] = {}
     for record in snapshot.jobs.values():
         read, waits = record.spec.datasets, record.state in WAITING and record.asked_mgpu
-        if waits and read and not snapshot.admissible(record) and _may_be_read(snapshot, *read):
+        if waits and read and not snapshot.admissible(record) and len(_together(snapshot, read)) == len(read):
             waited = record.asked_mgpu * (snapshot.now_ms - record.since_ms) // DAY_MS
             weight = max(record.asked_mgpu, waited)
             waiting.setdefault(_group(snapshot, record.demand), []).append((record, weight))
@@ -142,7 +144,7 @@ def data_instance(
         forecast: of demand.
     """
     data, regions = snapshot.datasets, tuple(snapshot.supply_mgpu)
-    labels = tuple(name for name in data.size_mb if data.whole_in(name) and _may_be_read(snapshot, name))
+    labels = tuple(name for name in data.size_mb if data.whole_in(name) and _together(snapshot, (name,)))
     position = {name: at for at, name in enumerate(labels)}
     work = [one for one in planned_work(snapshot, forecast) if all(name in position for name in one.datasets)]
     types = tuple(
@@ -209,7 +211,7 @@ def _regions(
     ingress = network.ingress_mb_per_day
     limit = [max(0, ingress.get(region, 0) - -(-coming[region] // copy_days)) for region in regions]
     left = dict(data.storage_mb)
-    for name in [name for name in data.size_mb if not _may_be_read(snapshot, name)]:
+    for name in [name for name in data.size_mb if not _together(snapshot, (name,))]:
         left |= {region: max(0, left[region] - data.size_mb[name]) for region in data.whole_in(name) & left.keys()}
     return entities.Regions(
         labels=regions,

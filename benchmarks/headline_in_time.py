@@ -35,13 +35,15 @@ DIGITS = 4
 def figures_of(found: Mapping[str, Any]) -> dict[str, float | None]:
     """The figures of a run that the page needs, by short names."""
     waits, ratio, urgent = found["queue_s_by_tier"], found["worst_ratio"], found["urgent"]
-    last = max(ratio)
+    last, gap = max(ratio), found["plan_gap"].get("data", {"mean": None, "worst": None})
     figures: dict[str, float | None] = {
         "ratio": ratio[0]["mean"],
         "ratio_p95": ratio[0]["p95"],
         "ratio_all": ratio[last]["mean"],
         "least_ratio": found["least_ratio"],
         "planned": found["planned_ratio"].get(0),
+        "plan_gap": gap["mean"],
+        "plan_gap_worst": gap["worst"],
         "allocation": found["allocation"],
         "for_data_percent": None if found["not_collocated"] is None else 100 * found["not_collocated"],
         "stranded_gpus": found["stranded_gpus"],

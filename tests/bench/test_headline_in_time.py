@@ -39,6 +39,8 @@ def test_runs_are_added_and_not_done_again(
     figures = {one["variant"]: one["figures"] for one in runs}
     assert figures["before"]["storage_percent"] == 0
     assert figures["after"]["storage_percent"] > 0
+    assert figures["before"]["plan_gap"] is None
+    assert 0 <= figures["after"]["plan_gap"] <= figures["after"]["plan_gap_worst"] < 10
     assert figures["before"]["ratio"] >= figures["before"]["least_ratio"] > 0
     assert json.dumps(figures["after"]) != json.dumps(figures["no-plan"])
 
